@@ -76,10 +76,11 @@ class Placements(unittest.TestCase):
     # The driver clears what is given back, and a candidate's call that came right after was 10%
     # slower than the reference's.
     def test_memory_that_no_tensor_uses_is_given_back_if_it_is_much_and_little_is_free(self):
-        for held_bytes, free_bytes, calls in (
-            (2**30, 2**20, 0),
-            (2**30 + 1, 2**30, 1),
-            (2**30 + 1, 2**30 + 1, 0),
+        for held_bytes, free_bytes, whole_bytes, calls in (
+            (2**30, 2**20, 2**32, 0),
+            (2**30 + 1, 2**30, 2**32, 1),
+            (2**30 + 1, 2**30 + 1, 2**32, 0),
+            (2**30 + 1, 2**30 + 1, 2**33, 1),
         ):
             with mock.patch.multiple(
                 torch.cuda,
@@ -87,7 +88,7 @@ class Placements(unittest.TestCase):
                 empty_cache=mock.DEFAULT,
                 memory_reserved=lambda: held_bytes + 5,
                 memory_allocated=lambda: 5,
-                mem_get_info=lambda: (free_bytes, 2**40),
+                mem_get_info=lambda: (free_bytes, whole_bytes),
             ) as patched, mock.patch.object(time, "sleep") as slept:
                 self.placement().finish()
             self.assertEqual(patched["synchronize"].call_count, 1)

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/trace.h"
 #include "builders/build_steps.h"
@@ -220,6 +221,29 @@ bool CompilesAtImport(const std::string& source) {
          !source.contains("torch.compile");
 }
 
+bool CompilesNothing(const std::string& source) {
+  for (const char* word : {"triton", "compile", "inductor", "cpp_extension", "import_module",
+                           "__import__", "exec(", "eval("})
+    if (source.contains(word)) return false;
+  constexpr std::string_view kModules[] = {"torch", "math",        "typing",    "functools",
+                                           "numpy", "collections", "itertools", "dataclasses",
+                                           "enum",  "warnings",    "os",        "__future__"};
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first, module;
+    words >> first;
+    if (first != "import" && first != "from") continue;
+    // Of `import a, b` with anything behind the first name nothing is known.
+    words >> module;
+    module.resize(std::min(module.size(), module.find('.')));
+    if (line.contains(';') || (first == "import" && line.contains(',')) ||
+        std::ranges::find(kModules, module) == std::end(kModules))
+      return false;
+  }
+  return true;
+}
+
 std::string DescribeInputs(const wire::Plan& plan) {
   nlohmann::json inputs = nlohmann::json::array();
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
@@ -249,12 +273,13 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
   ASSAY_RETURN_IF_ERROR(FindTools(&build, &built));
   const Size size{init_arguments, settings, target != nullptr ? &target->plan : nullptr};
   // Such a build may run beside another judge's measurement.
-  if (target != nullptr && CompilesAtImport(built.source.content)) {
+  const bool nothing = CompilesNothing(built.source.content);
+  if (target != nullptr && (nothing || CompilesAtImport(built.source.content))) {
     Build ahead = build;
     ahead.stage = Stage::kConstruction;
     BuiltCandidate early = built;
     ASSAY_RETURN_IF_ERROR(ahead.AddSize(size, &early));
-    if (StandsWithoutDevice(early)) return early;
+    if (StandsWithoutDevice(early) || (nothing && !early.failure)) return early;
   }
   ASSAY_RETURN_IF_ERROR(build.AddSize(size, &built));
   if (built.failure || target == nullptr || !target->other_size ||

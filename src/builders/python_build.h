@@ -19,6 +19,10 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
 // Triton and torch.compile compile at the first call.
 bool CompilesAtImport(const std::string& source);
 
+// Returns true if a candidate has no compiler at hand: it imports PyTorch and common modules alone,
+// and names neither Triton nor a compiler of PyTorch's. False: perhaps it has one.
+bool CompilesNothing(const std::string& source);
+
 // Compiles what importing a candidate compiles, without the device and before its problem is open,
 // and keeps it in the cache of artifacts, where BuildPython finds it. `settings`: as BuildPython's;
 // their constants count. A candidate that fails so is left to BuildPython, and so is one that

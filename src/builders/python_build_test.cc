@@ -33,6 +33,18 @@ TEST(PythonBuild, InputsAreDescribedWithoutValues) {
   EXPECT_EQ(DescribeInputs(*plan), R"([{"dtype":2,"kind":1,"shape":[3,5]},{"kind":2}])");
 }
 
+TEST(PythonBuild, KnowsCandidatesWithoutACompilerByWhatTheyImport) {
+  EXPECT_TRUE(
+      CompilesNothing("import torch\nimport torch.nn as nn\nfrom typing import List, Any\n"
+                      "class ModelNew(nn.Module):\n    pass  # important; from here\n"));
+  for (const char* source :
+       {"import triton\n", "import torch\nf = torch.compile(g)\n",
+        "from torch.utils.cpp_extension import load_inline\n", "import liger_kernel\n",
+        "import torch, tilelang\n", "  from flash_attn import flash_attn_func\n",
+        "import torch; import cupy\n", "importlib.import_module('x')\n"})
+    EXPECT_FALSE(CompilesNothing(source)) << source;
+}
+
 TEST(PythonBuild, ArchitecturesAreWrittenAsPyTorchHasThem) {
   EXPECT_EQ(TorchArchitecture("sm_90a"), "9.0a");
   EXPECT_EQ(TorchArchitecture("sm_89"), "8.9");
@@ -90,7 +102,8 @@ class BuildWithoutDevice : public testing::Test {
 };
 
 TEST_F(BuildWithoutDevice, ADeviceThatPyTorchCannotUseIsTold) {
-  EXPECT_THAT(Build("class ModelNew: pass\n"), testing::HasSubstr("cannot use the CUDA device"));
+  EXPECT_THAT(Build("import triton\nclass ModelNew: pass\n"),
+              testing::HasSubstr("cannot use the CUDA device"));
 }
 
 // What torch's loader leaves, and the builder marks, once it has built an extension.
@@ -116,6 +129,20 @@ TEST_F(BuildWithoutDevice, WhatCompilesAtItsImportNeedsNoDevice) {
                                 "    def __init__(self):\n"
                                 "        super().__init__()\n"
                                 "        self.y = torch.ones(3, device='cuda')\n"),
+              testing::HasSubstr("cannot use the CUDA device"));
+}
+
+// Each copy of a reference kept measurements waiting for 3 s, while its builder imported PyTorch.
+TEST_F(BuildWithoutDevice, WhatHasNoCompilerNeedsNoDevice) {
+  EXPECT_EQ(Build("import torch\n"
+                  "class ModelNew(torch.nn.Module):\n"
+                  "    def forward(self, x): return x\n"),
+            "");
+  EXPECT_THAT(Build("import torch\n"
+                    "class ModelNew(torch.nn.Module):\n"
+                    "    def __init__(self):\n"
+                    "        super().__init__()\n"
+                    "        self.y = torch.ones(3, device='cuda')\n"),
               testing::HasSubstr("cannot use the CUDA device"));
 }
 

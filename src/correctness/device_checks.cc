@@ -1,5 +1,7 @@
 #include "correctness/device_checks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "rules/error_scan.h"
@@ -206,25 +208,36 @@ bool InputsFailPlainly(const Oracle& oracle, uint32_t master, const CompareRule&
   return false;
 }
 
-std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
-                                                                       uint32_t master,
-                                                                       bool special_values) {
+std::optional<ReferenceOnDraw> ReferenceWhereItLies(const Oracle& oracle, uint32_t master,
+                                                    wire::DrawKind kind, bool special_values) {
   if (!oracle.on_device() || !oracle.description().float64_supported) return std::nullopt;
-  std::vector<ReferenceError> errors;
+  const bool learns = kind == wire::DrawKind::kOrdinary || kind == wire::DrawKind::kSigns;
+  ReferenceOnDraw found;
   for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
-    errors.emplace_back();
+    ReferenceError& error = found.errors.emplace_back();
     if (!IsFloatingPoint(view.dtype)) continue;
     if (view.count == 0 || !DeviceMeasures(view.dtype)) return std::nullopt;
     const auto measured =
         oracle.Measure(*spec, oracle.device_outputs(master) + spec->offset, master);
-    if (!measured || FeelsDenormals(*measured, view.dtype)) return std::nullopt;
-    const bool finite = measured->truth_is_finite || special_values;
-    errors.back() = {measured->reference_norm, measured->reference_element,
-                     measured->root_mean_square};
-    if (!finite || !measured->reference_kinds_agree || !IsUsable(errors.back()))
+    if (!measured) return std::nullopt;
+    error = {measured->reference_norm, measured->reference_element, measured->root_mean_square};
+    // Errors without regard to denormals are at least as large as those with it.
+    const bool denormals = FeelsDenormals(*measured, view.dtype);
+    if (!measured->truth_is_finite && !special_values)
+      found.reason =
+          fmt::format("the reference gives NaN or infinities in {} even in float64", view.name);
+    else if (!measured->reference_kinds_agree)
+      found.reason = fmt::format(
+          "the reference gives NaN or infinities in {} where float64 gives others", view.name);
+    else if (!IsUsable(error) && denormals)
       return std::nullopt;
+    else
+      found.reason = OffFromFloat64(error, view.name);
+    if (learns && denormals) return std::nullopt;
+    if (kind == wire::DrawKind::kOrdinary && !found.reason.empty()) return std::nullopt;
+    if (!found.reason.empty()) return found;
   }
-  return errors;
+  return found;
 }
 
 }  // namespace assay

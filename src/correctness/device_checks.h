@@ -43,10 +43,15 @@ std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& li
 // more than twice the bound. False if a device cannot decide that.
 bool InputsFailPlainly(const Oracle& oracle, uint32_t master, const CompareRule& rule);
 
-// Returns the reference's own errors on the draw in `master`, one an output, if the device can
-// measure them and the draw is meaningful (DrawIsMeaningful); otherwise nullopt.
-std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
-                                                                       uint32_t master,
-                                                                       bool special_values);
+// The reference on one draw: its own errors, one an output, and why the draw can judge nothing
+// (DrawIsMeaningful, without the element's place); empty: it can.
+struct ReferenceOnDraw {
+  std::vector<ReferenceError> errors;
+  std::string reason;
+};
+// Returns that of the draw of this kind in `master`, as the device measures it. nullopt: the host
+// must look, as always where draws that the judge learns from are not plainly meaningful.
+std::optional<ReferenceOnDraw> ReferenceWhereItLies(const Oracle& oracle, uint32_t master,
+                                                    wire::DrawKind kind, bool special_values);
 
 }  // namespace assay

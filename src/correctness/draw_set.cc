@@ -168,9 +168,14 @@ class Learning {
     const bool special_values =
         not_finite_by_design_ || (draw->kind == DrawKind::kSpecialValues && !rule_.allclose);
     if (!rule_.allclose)
-      if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw->master, special_values)) {
-        Learn(draw->kind,
-              [&](size_t output, ReferenceError* learned) { RaiseTo((*there)[output], learned); });
+      if (const auto there =
+              ReferenceWhereItLies(oracle, draw->master, draw->kind, special_values)) {
+        draw->reason = there->reason;
+        draw->dropped = !draw->reason.empty();
+        if (draw->dropped) return {};
+        Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
+          RaiseTo(there->errors[output], learned);
+        });
         return {};
       }
     const Span of_this_draw("errors of a draw, on the host");

@@ -303,6 +303,16 @@ OutputComparison CompareWithReference(const OutputView& output, const CompareRul
   return Conclude(native, rule, ScanErrors(native), Bounds(native, error, true));
 }
 
+std::string OffFromFloat64(const ReferenceError& error, const std::string& output) {
+  if (!(error.norm_relative <= kReferenceErrorMax))
+    return fmt::format("the reference itself is off by {:.2g} of {}'s norm from float64",
+                       error.norm_relative, output);
+  if (!(error.element_relative <= kReferenceErrorMax))
+    return fmt::format("the reference itself is off by {:.2g} of its scale at an element of {}",
+                       error.element_relative, output);
+  return {};
+}
+
 int64_t CountNumbers(const OutputView& output) {
   if (!IsFloatingPoint(output.dtype)) return output.count;
   std::array<double, kChunkElements> native;
@@ -334,17 +344,8 @@ bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string
   OutputView reference = output;
   reference.candidate = output.reference;
   const MeasuredErrors errors = ScanErrors(reference);
-  if (!(errors.norm <= kReferenceErrorMax)) {
-    *reason = fmt::format("the reference itself is off by {:.2g} of {}'s norm from float64",
-                          errors.norm, output.name);
-    return false;
-  }
-  if (!(errors.element <= kReferenceErrorMax)) {
-    *reason = fmt::format("the reference itself is off by {:.2g} of its scale at an element of {}",
-                          errors.element, output.name);
-    return false;
-  }
-  return true;
+  *reason = OffFromFloat64({errors.norm, errors.element, 0}, output.name);
+  return reason->empty();
 }
 
 }  // namespace assay

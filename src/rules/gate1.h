@@ -113,6 +113,8 @@ bool IsUsable(const ReferenceError& error);
 // `special_values`); or the reference is so far off that a copy of it could fail. `reason` says
 // which.
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason);
+// Returns in words how far off the reference's own output is from float64; empty if it IsUsable().
+std::string OffFromFloat64(const ReferenceError& error, const std::string& output);
 // Returns how many elements of the reference's output are numbers: neither NaN nor infinite.
 int64_t CountNumbers(const OutputView& output);
 

@@ -16,6 +16,9 @@ namespace {
 
 // How much longer hosts take to start side by side than the oracle's does alone, at most.
 constexpr double kSideBySideStart = 2;
+// A host that prepares its slots for longer than this does so beside others' work, at the price of
+// another wait for the turn to measure [s].
+constexpr double kBesideOthersS = 0.3;
 // What starting a pair takes where neither side is native, to which its rounds are fitted [s].
 constexpr double kSlowPairS = 0.4;
 
@@ -110,7 +113,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   std::optional<CandidateHosts> opponents;
   if (against != nullptr) opponents.emplace(schedule.SetupOf(*against, kind.queues));
   const std::shared_ptr<GpuTurns> turns = GpuTurns::Of(bench.gpu());
-  // Other judges may measure while a host imports PyTorch.
+  // Other judges may measure while a host imports PyTorch, or makes a model for each slot.
   const auto host_starts = [&] {
     return turns ? AsTrouble(turns->ShareAgain(bench.stop)) : HostResult<void>{};
   };
@@ -118,7 +121,9 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   gate.sides.opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     const int coming = schedule.PairsComing(pair_index);
-    if (opponents ? !opponents->HasReady() : !schedule.Pool(kind).HasLoaded(pair_index))
+    ReferencePool* const pool = opponents ? nullptr : &schedule.Pool(kind);
+    if (pool == nullptr ? !opponents->HasReady() || opponents->enter_s() > kBesideOthersS
+                        : !pool->HasLoaded(pair_index) || pool->enter_s() > kBesideOthersS)
       if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     if (opponents) {
       auto own = opponents->Take(pair_index, coming);
@@ -126,13 +131,13 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
       found.own = std::move(*own);
       return found;
     }
-    auto host = schedule.Pool(kind).Get(pair_index, coming, gate.forms.opponent_leaves);
+    auto host = pool->Get(pair_index, coming, gate.forms.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
   };
   gate.sides.candidate = [&](int pair_index) -> HostResult<LiveHost> {
-    if (!hosts.HasReady())
+    if (!hosts.HasReady() || hosts.enter_s() > kBesideOthersS)
       if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     return hosts.Take(pair_index, schedule.PairsComing(pair_index));
   };

@@ -313,8 +313,10 @@ HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   }
   LiveHost host = std::move(ready_.front());
   ready_.pop_front();
+  const int64_t begin_ns = MonotonicNs();
   if (auto entered = EnterBlocks(host, setup_.live, kEnterS); !entered)
     return std::unexpected(entered.error());
+  enter_s_ = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return host;
 }
 

@@ -52,6 +52,9 @@ class CandidateHosts {
   void AwaitImports();
   // Returns true if Take() starts no host.
   bool HasReady() const { return !ready_.empty(); }
+  // Returns how long the last host that was taken took to prepare its slots, with a copy of the
+  // model for each.
+  double enter_s() const { return enter_s_; }
   // Returns those that have imported it, and were not told yet to start CUDA, of the first `most`;
   // tell them now.
   std::vector<Host*> Imported(size_t most = kSideBySideMax);
@@ -82,6 +85,7 @@ class CandidateHosts {
   HostResult<void> StartBatch(int first_pair_index, int count);
 
   CandidateHostSetup setup_;
+  double enter_s_ = 0;
   int64_t begun_ns_ = 0;     // when Prefetch() began some
   std::deque<Begun> begun_;  // nothing of the candidate is in these
   std::deque<LiveHost> ready_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/trace.h"
 #include "machine/machine.h"
 #include "rules/gate2.h"
@@ -294,8 +295,10 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool 
   entry.pair_index = pair_index;
   if (leaves)
     if (auto lent = LendResults(*entry.host); !lent) return std::unexpected(lent.error());
+  const int64_t begin_ns = MonotonicNs();
   if (auto entered = EnterBlocks(*entry.host, *live_, kEnterS); !entered)
     return std::unexpected(entered.error());
+  enter_s_ = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return entry.host.get();
 }
 

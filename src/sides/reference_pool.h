@@ -63,6 +63,8 @@ class ReferencePool {
   void MakeRoom(int pair_index);
   // Ends all but this pair's, and those that wait without the device.
   void KeepOnly(int pair_index);
+  // As CandidateHosts::enter_s().
+  double enter_s() const { return enter_s_; }
   // Pairs whose hosts are there.
   int size() const;
 
@@ -95,6 +97,7 @@ class ReferencePool {
   const Oracle* oracle_ = nullptr;
   const LiveSlots* live_ = nullptr;
   std::vector<Entry> entries_;
+  double enter_s_ = 0;
   // Whether hosts load the problem just as a candidate is loaded: otherwise the processes differ,
   // and a program is a percent faster than itself (docs/measurement.md). What cannot go that way
   // is loaded as the oracle loads it: a compiled baseline, and a problem whose init inputs cannot

@@ -5,7 +5,8 @@ suffice: closures from the constructor (self.f = lambda x: layer(x)) keep callin
 
 cuDNN's convolutions in float64 take up to twelve times as long as PyTorch's own, 2.8 s for one of
 34 ms in float32 (bench/results/h200/float64_convolutions.jsonl), and the oracle runs fourteen of
-them. So they run without it, but for recurrent layers, of which PyTorch launches each step.
+them. So they run without it, but for recurrent layers, of which PyTorch launches each step, and
+where memory is short: PyTorch's own take up to three times as much.
 """
 
 import contextlib
@@ -49,15 +50,15 @@ class DoubleTensors:
             double.copy_(tensor.data)
 
     @contextlib.contextmanager
-    def in_place(self):
+    def in_place(self, saves_memory=False):
         """Makes the model a float64 model within the context; new tensors are float64 by default,
-        too.
+        too. `saves_memory`: with cuDNN, whatever the time.
         """
         default, cudnn = torch.get_default_dtype(), torch.backends.cudnn.enabled
         for double, first in self._changing:
             double.copy_(first)
         torch.set_default_dtype(torch.float64)
-        torch.backends.cudnn.enabled = cudnn and self._recurs
+        torch.backends.cudnn.enabled = cudnn and (saves_memory or self._recurs)
         try:
             for tensor, _, double in self._exchanged:
                 tensor.data = double
@@ -129,9 +130,21 @@ class Float64:
         parts = [outputs for _, outputs in self.parts(leaves)]
         return parts[0] if len(parts) == 1 else [torch.cat(part) for part in zip(*parts)]
 
+    def _run(self, leaves, saves_memory=False):
+        try:
+            outputs, self._doubles = self._reference.in_double_tensors(
+                self._doubles, leaves, saves_memory
+            )
+            return outputs
+        except Failure as error:
+            if saves_memory or not isinstance(error.__cause__, torch.cuda.OutOfMemoryError):
+                raise
+        torch.cuda.empty_cache()
+        return self._run(leaves, True)
+
     def _forward(self, leaves):
         try:
-            outputs, self._doubles = self._reference.in_double_tensors(self._doubles, leaves)
+            outputs = self._run(leaves)
         except Exception as error:
             raise Failure(
                 failure.FLOAT64_UNSUPPORTED,

@@ -374,14 +374,14 @@ class Reference:
         """Returns a value as forward gets it."""
         return self._place.copy(value) if self._changes.inputs else self._place.there(value)
 
-    def in_double_tensors(self, doubles, leaves):
+    def in_double_tensors(self, doubles, leaves, saves_memory=False):
         """Returns forward's outputs for leaves in float64, from the constructed state, and the
-        DoubleTensors; None: makes them.
+        DoubleTensors; None: makes them. `saves_memory`: as in DoubleTensors.in_place().
         """
         self._restorer.restore()
         if doubles is None:
             doubles = float64.DoubleTensors(self._model, self._restorer.tensors())
-        with doubles.in_place():
+        with doubles.in_place(saves_memory):
             return self._forward([self._place.double_copy(value) for value in leaves]), doubles
 
     def changes_state(self):
