@@ -354,8 +354,8 @@ class LoadsAndEvaluates(ReferenceTest):
             self.assertEqual(self.judge.oracle("out", 1).unique().tolist(), [flag], layer)
             self.assertTrue(torch.backends.cudnn.enabled)
 
-    # Of a convolution two kinds of values were left out: without cuDNN it took 10 GB in float64, and
-    # a worker's eighth of the device had 6.
+    # Of a convolution two kinds of values were left out: without cuDNN it took 10 GB in float64,
+    # and a worker's eighth of the device had 6.
     def test_float64_that_lacks_memory_without_cudnn_runs_with_it(self):
         lacks = "raise torch.cuda.OutOfMemoryError('CUDA out of memory')"
         done = self.load(

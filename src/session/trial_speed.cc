@@ -16,9 +16,6 @@ namespace {
 
 // How much longer hosts take to start side by side than the oracle's does alone, at most.
 constexpr double kSideBySideStart = 2;
-// A host that prepares its slots for longer than this does so beside others' work, at the price of
-// another wait for the turn to measure [s].
-constexpr double kBesideOthersS = 0.3;
 // What starting a pair takes where neither side is native, to which its rounds are fitted [s].
 constexpr double kSlowPairS = 0.4;
 
@@ -121,9 +118,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   gate.sides.opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     const int coming = schedule.PairsComing(pair_index);
-    ReferencePool* const pool = opponents ? nullptr : &schedule.Pool(kind);
-    if (pool == nullptr ? !opponents->HasReady() || opponents->enter_s() > kBesideOthersS
-                        : !pool->HasLoaded(pair_index) || pool->enter_s() > kBesideOthersS)
+    if (opponents ? opponents->TakesLong() : schedule.Pool(kind).TakesLong(pair_index))
       if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     if (opponents) {
       auto own = opponents->Take(pair_index, coming);
@@ -131,19 +126,19 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
       found.own = std::move(*own);
       return found;
     }
-    auto host = pool->Get(pair_index, coming, gate.forms.opponent_leaves);
+    auto host = schedule.Pool(kind).Get(pair_index, coming, gate.forms.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
   };
   gate.sides.candidate = [&](int pair_index) -> HostResult<LiveHost> {
-    if (!hosts.HasReady() || hosts.enter_s() > kBesideOthersS)
+    if (hosts.TakesLong())
       if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     return hosts.Take(pair_index, schedule.PairsComing(pair_index));
   };
   if (bench.on_device() && against == nullptr)
     gate.sides.begin_hosts = [&](int pair_index) -> HostResult<void> {
-      if (!hosts.HasReady())
+      if (hosts.TakesLong())
         if (auto shared = host_starts(); !shared) return shared;
       return schedule.BeginPairs(pair_index, hosts, kind, gate.forms.opponent_leaves);
     };

@@ -50,11 +50,9 @@ class CandidateHosts {
   void Prefetch(int first_pair_index, int count, bool imports_only = false);
   // Waits until those have imported it, and sleep. One that failed to is dropped.
   void AwaitImports();
-  // Returns true if Take() starts no host.
-  bool HasReady() const { return !ready_.empty(); }
-  // Returns how long the last host that was taken took to prepare its slots, with a copy of the
-  // model for each.
-  double enter_s() const { return enter_s_; }
+  // Returns true if Take() starts a host, or has one prepare its slots, with a model for each, and
+  // the last one took long: others may measure meanwhile.
+  bool TakesLong() const { return ready_.empty() || enter_s_ > kEnterBesideOthersS; }
   // Returns those that have imported it, and were not told yet to start CUDA, of the first `most`;
   // tell them now.
   std::vector<Host*> Imported(size_t most = kSideBySideMax);

@@ -21,6 +21,10 @@ struct LiveHost {
   uint32_t slot_count = 0;  // that it prepared for blocks; 0: it is not in blocks
 };
 
+// A host that prepares its slots for longer than this does so beside others' measurements, at the
+// price of another wait for the turn at the device [s].
+inline constexpr double kEnterBesideOthersS = 0.3;
+
 // Has it in blocks, stopped, with as many slots prepared as the live plan has now: it enters them,
 // or leaves them and enters anew.
 HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeout_s);

@@ -48,6 +48,10 @@ class ReferencePool {
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming, bool leaves);
   // Returns true if Get() starts no host for this pair.
   bool HasLoaded(int pair_index) { return Serves(pair_index) && At(pair_index).loaded; }
+  // As CandidateHosts::TakesLong(), of Get().
+  bool TakesLong(int pair_index) {
+    return !HasLoaded(pair_index) || enter_s_ > kEnterBesideOthersS;
+  }
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them. `leaves` as there. `imports_only`: a device has room for one pair, and the others' hosts
   // wait without it.
@@ -63,8 +67,6 @@ class ReferencePool {
   void MakeRoom(int pair_index);
   // Ends all but this pair's, and those that wait without the device.
   void KeepOnly(int pair_index);
-  // As CandidateHosts::enter_s().
-  double enter_s() const { return enter_s_; }
   // Pairs whose hosts are there.
   int size() const;
 

@@ -16,8 +16,8 @@ CPU, CUDA = "cpu", "cuda"
 _EXIT_DEVICE = 3  # the native host's, too
 _COPIES, _ROUNDS = 50, 5
 _ROUND_NS = 20_000_000
-# Memory that PyTorch's allocator may hold though no tensor uses it; more only while as much is free,
-# and this part of all: other judges and hosts share the device.
+# Memory that PyTorch's allocator may hold though no tensor uses it; more only while as much is
+# free, and this part of all: other judges and hosts share the device.
 _UNUSED_BYTES_MAX, _FREE_PART = 2**30, 4
 # The driver clears memory that is given back: 2.5 ms a GiB on an H200, in which others have a tenth
 # less of the bandwidth (bench/results/h200/given_back.txt).
