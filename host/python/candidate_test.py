@@ -98,15 +98,15 @@ class CandidateTest(unittest.TestCase):
         return judge
 
     def load(self, judge, role="candidate"):
-        """Loads; an opponent gets the construction record now, as it may start before the record
-        exists.
-        """
+        """Loads in two parts; an opponent gets the construction record with the first."""
         if role == "candidate":
+            judge.request(wire.LOAD, 1)
             return judge.request(wire.LOAD)
         record = os.memfd_create("assay-record")
         self.addCleanup(os.close, record)
         os.write(record, self.reference.record)
-        return judge.request(wire.LOAD, fd=record)
+        judge.request(wire.LOAD, 1, fd=record)
+        return judge.request(wire.LOAD)
 
     def run_candidate(self, candidate, order=(1, 0), **keywords):
         """Returns (judge, kLoad's first result, calls that failed, Failure of the first)."""

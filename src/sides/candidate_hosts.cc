@@ -13,6 +13,7 @@
 #include "base/defences.h"
 #include "base/files.h"
 #include "base/trace.h"
+#include "builders/python_build.h"
 #include "hosts/host_tool.h"
 #include "machine/machine.h"
 #include "sides/host_starts.h"
@@ -134,21 +135,46 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
   return LiveHost{std::move(*host), std::move(outputs), {}};
 }
 
+double CandidateHosts::LoadTimeoutS() const {
+  if (setup_.tool != nullptr) return kToolStepTimeoutS;
+  if (!IsPython()) return setup_.limits.call_timeout_s;
+  return BuildTimeoutS(setup_.candidate.source, setup_.limits, setup_.gpu != nullptr);
+}
+
+HostResult<wire::Frame> CandidateHosts::CollectLoad(Host& host) const {
+  auto loaded = host.Collect(LoadTimeoutS());
+  if (loaded) return loaded;
+  HostTrouble trouble = AsTheCandidates(std::move(loaded).error(), IsPython());
+  if (trouble.kind == Kind::kTimedOut)
+    trouble.message = fmt::format("loading it took longer than {:.3g} s ({})", LoadTimeoutS(),
+                                  IsPython() ? "--build-timeout" : "--timeout");
+  return std::unexpected(std::move(trouble));
+}
+
+HostResult<void> CandidateHosts::LoadRest(size_t count) {
+  if (!IsPython()) return {};
+  const Span span("await constructions");
+  HostResult<void> constructed;
+  const auto await = [&] {
+    for (size_t i = 0; i < count && constructed; ++i)
+      if (auto done = CollectLoad(begun_[i].host.host); !done)
+        constructed = std::unexpected(std::move(done).error());
+  };
+  const std::string& source = setup_.candidate.source.content;
+  if (!CompilesNothing(source) || source.contains("cuda"))
+    await();
+  else if (auto off = ImportOffDevice(setup_.gpu, setup_.stop, await); !off)
+    return off;
+  for (size_t i = 0; i < count && constructed; ++i)
+    constructed = begun_[i].host.host.Post(FrameKind::kLoad, {});
+  return constructed;
+}
+
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
   const Span span("await its load");
   const bool python = IsPython();
-  const double timeout_s =
-      setup_.tool != nullptr ? kToolStepTimeoutS
-      : python ? BuildTimeoutS(setup_.candidate.source, setup_.limits, setup_.gpu != nullptr)
-               : setup_.limits.call_timeout_s;
-  auto loaded = started.host.Collect(timeout_s);
-  if (!loaded) {
-    HostTrouble trouble = AsTheCandidates(std::move(loaded).error(), python);
-    if (trouble.kind == Kind::kTimedOut)
-      trouble.message = fmt::format("loading it took longer than {:.3g} s ({})", timeout_s,
-                                    python ? "--build-timeout" : "--timeout");
-    return std::unexpected(std::move(trouble));
-  }
+  auto loaded = CollectLoad(started.host);
+  if (!loaded) return std::unexpected(std::move(loaded).error());
   if (python) started.weights = ReadWeightsMatch(loaded->args, setup_.live.plan());
   return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
@@ -199,7 +225,8 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   if (!attached) return attached;
   if (setup_.candidate.source.form == CandidateForm::kDevice)
     if (auto shared = AsTheMachines(AttachImage(host)); !shared) return shared;
-  return host.Post(FrameKind::kLoad, {});
+  if (!IsPython()) return host.Post(FrameKind::kLoad, {});
+  return host.Post(FrameKind::kLoad, kConstructAlone);
 }
 
 int CandidateHosts::SideBySide(int wanted, bool ahead) const {
@@ -294,6 +321,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     }
     if (!posted) return posted;
   }
+  if (auto rest = LoadRest(of_batch); !rest) return rest;
   for (size_t i = 0; i < of_batch; ++i, begun_.pop_front()) {
     if (auto done = Finish(begun_.front().host); !done) return done;
     ready_.push_back(std::move(begun_.front().host));

@@ -77,8 +77,14 @@ class CandidateHosts {
   int SideBySide(int wanted, bool ahead) const;
   HostResult<LiveHost> Spawn(int pair_index) const;
   HostResult<void> AttachImage(Host& host) const;
+  // Has a host do the first part of its load, a Python host construct the candidate.
   HostResult<void> Load(Begun& begun) const;
+  // Waits until the first `count` hosts have, and has them load the rest. Other judges may measure
+  // meanwhile if nothing shows that the candidate would use the device as it is constructed.
+  HostResult<void> LoadRest(size_t count);
   void GreetAll();
+  double LoadTimeoutS() const;
+  HostResult<wire::Frame> CollectLoad(Host& host) const;
   HostResult<void> Finish(LiveHost& host) const;
   HostResult<void> StartBatch(int first_pair_index, int count);
 

@@ -21,6 +21,10 @@ struct LiveHost {
   uint32_t slot_count = 0;  // that it prepared for blocks; 0: it is not in blocks
 };
 
+// Of kLoad, for a Python host on the way of candidates: it imports and constructs alone, and needs
+// no device for that. Another kLoad does the rest.
+inline constexpr uint64_t kConstructAlone[] = {1};
+
 // A host that prepares its slots for longer than this does so beside others' measurements, at the
 // price of another wait for the turn at the device [s].
 inline constexpr double kEnterBesideOthersS = 0.3;

@@ -23,8 +23,8 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 
 // What kLoad says of the weights (candidate.py).
 constexpr uint64_t kByName = 0, kNoWeights = 3;
-// What a host may take to prepare its slots.
-constexpr double kEnterS = 120;
+// What a host may take to load, in each of its parts, and to prepare its slots.
+constexpr double kLoadS = 300, kEnterS = 120;
 
 }  // namespace
 
@@ -152,7 +152,22 @@ HostResult<void> ReferencePool::PostLoad(LiveHost& live_host) const {
   auto memory = SharedRegion::Create("assay-record", record.size());
   if (!memory) return Environment(memory.error());
   std::memcpy(memory->data(), record.data(), record.size());
-  return live_host.host.Post(FrameKind::kLoad, {}, memory->fd());
+  return live_host.host.Post(FrameKind::kLoad, kConstructAlone, memory->fd());
+}
+
+HostResult<std::vector<HostResult<void>>> ReferencePool::LoadRest(
+    const std::vector<Entry*>& entries) const {
+  std::vector<HostResult<void>> posted(entries.size());
+  if (!on_the_candidates_way_) return posted;
+  auto off = ImportOffDevice(options_.gpu, options_.stop, [&] {
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (auto constructed = entries[i]->host->host.Collect(kLoadS); !constructed)
+        posted[i] = std::unexpected(constructed.error());
+  });
+  if (!off) return std::unexpected(off.error());
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (posted[i]) posted[i] = entries[i]->host->host.Post(FrameKind::kLoad, {});
+  return posted;
 }
 
 // It began to start beside builds, one of which may have had all of the device's memory.
@@ -166,7 +181,7 @@ HostResult<void> ReferencePool::BeginOrRestart(Entry& entry) {
 }
 
 HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
-  auto loaded = live_host.host.Collect(300);
+  auto loaded = live_host.host.Collect(kLoadS);
   if (!loaded) return std::unexpected(loaded.error());
   if (on_the_candidates_way_) {
     const bool matched = loaded->args[0] == kByName || loaded->args[0] == kNoWeights;
@@ -243,8 +258,11 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
   }
   for (Entry* entry : started)
     if (auto begun = BeginOrRestart(*entry); !begun) return begun;
-  for (Entry* entry : started) {
-    auto done = Finish(*entry->host);
+  const auto posted = LoadRest(started);
+  if (!posted) return std::unexpected(posted.error());
+  for (size_t i = 0; i < started.size(); ++i) {
+    Entry* const entry = started[i];
+    auto done = (*posted)[i] ? Finish(*entry->host) : (*posted)[i];
     if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed &&
         done.error().failure != wire::Failure::kEnvironment) {
       on_the_candidates_way_ = false;

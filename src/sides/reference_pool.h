@@ -92,6 +92,9 @@ class ReferencePool {
   static void GreetAll(const std::vector<Entry*>& entries);
   HostResult<void> BeginLoading(Entry& entry) const;
   HostResult<void> PostLoad(LiveHost& host) const;
+  // On the candidate's way: waits until hosts have constructed the problem's module, while other
+  // judges may measure, and has them load the rest. Returns what became of each.
+  HostResult<std::vector<HostResult<void>>> LoadRest(const std::vector<Entry*>& entries) const;
   HostResult<void> BeginOrRestart(Entry& entry);
   HostResult<void> Finish(LiveHost& host) const;
 

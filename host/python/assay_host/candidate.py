@@ -6,7 +6,8 @@ short call, whatever they call.
 Untrusted from the import on: every word of this process is a diagnostic. Requests:
   kLoad    a descriptor that comes with it holds the construction record, which else is a file
            [how weights were matched (weights.py), the candidate's tensors that stand for none of
-           the reference's, how many of the reference's it has not, the first 64 as bits]
+           the reference's, how many of the reference's it has not, the first 64 as bits];
+           args: 1: imports and constructs alone, for which no device is needed []; 0 does the rest
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
 Inputs are mapped read-only, except on a device: a forward that writes to them ends the process,
 unless the reference's does so, too.
@@ -135,6 +136,7 @@ class Candidate:
         self._lockdown_fd = lockdown_fd
         self._part = part
         self._path = context.path(part.module, f"{part.module}.py")
+        self._constructed = None  # (imported module, model), until the rest is loaded
         self._copies = None
         self._match = None
         # (tensor, value) of the state that the reference's forward changes.
@@ -143,9 +145,14 @@ class Candidate:
     def handlers(self):
         return {wire.LOAD: self._load, wire.BLOCKS: self._blocks}
 
-    def _load(self, _args, fd):
-        if self._copies is not None:
+    def _load(self, args, fd):
+        if self._copies is not None or (args[0] == 1 and self._constructed):
             raise Failure(failure.ENVIRONMENT, "a candidate host loads one candidate")
+        if self._constructed is None:
+            self._construct(fd)
+        return () if args[0] == 1 else self._take_weights()
+
+    def _construct(self, fd):
         context = self._context
         settings = context.settings
         device.start(settings)
@@ -162,7 +169,13 @@ class Candidate:
             self._lock_down()
         seed = int(settings.get("weights_seed", 0))
         module = import_file(self._path, settings.get("set", {}), seed, self._part)
-        model, tensors = self._made(module, seed)
+        model = construct(module, self._record, seed, self._path, self._part)
+        self._constructed = module, model
+
+    def _take_weights(self):
+        seed = int(self._context.settings.get("weights_seed", 0))
+        module, model = self._constructed
+        model, tensors = self._with_weights(model)
         places = copies.places(
             tensors, self._record["parameters"], self._views(0), self._record["changed"]
         )
@@ -176,11 +189,11 @@ class Candidate:
         bits = sum(1 << index for index in missing if index < 64)
         return self._match.how, self._match.left_over, len(missing), bits
 
-    def _made(self, module, seed):
-        """Constructs the model and gives it the reference's weights. Returns it, and its tensors in
-        their order, None where it has none. What the first one shows of the match holds for all.
+    def _with_weights(self, model):
+        """Gives a constructed model the reference's weights. Returns it where it is to run, and its
+        tensors in their order, None where it has none. What the first one shows of the match holds
+        for all.
         """
-        model = construct(module, self._record, seed, self._path, self._part)
         if device.name(self._context.settings) != device.CPU:
             model = device.move(model, self._part.load, self._path)
         torch.set_grad_enabled(False)  # foreign code may have changed it
@@ -204,7 +217,8 @@ class Candidate:
         return model, tensors
 
     def _made_again(self, module, seed, places):
-        model, tensors = self._made(module, seed)
+        model = construct(module, self._record, seed, self._path, self._part)
+        model, tensors = self._with_weights(model)
         return model, [tensors[index] for index in places]
 
     def _views(self, slot):
