@@ -103,6 +103,9 @@ DrawOutputs Describe(std::span<const OutputView> views, bool special_values) {
   return found;
 }
 
+// Draws on which an impostor that passes in part has to pass whole.
+constexpr int kConfirmedOn = 3;
+
 // Why a draw is left out before it is made; empty: it is made.
 std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
                              std::span<const DrawKind> skip) {
@@ -265,23 +268,24 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     if (draw.kind == DrawKind::kSigns &&
         std::find(skip.begin(), skip.end(), draw.kind) == skip.end())
       set.kept_signs_ = NoteOfKeptSigns(oracle);
-  if (impostors.MustConfirm())
-    if (auto confirmed = set.ConfirmLast(oracle, rule, &impostors); !confirmed)
-      return std::unexpected(confirmed.error());
+  if (auto confirmed = set.Confirm(oracle, rule, &impostors); !confirmed)
+    return std::unexpected(confirmed.error());
   set.degenerate_ = impostors.Finding();
   set.constant_outputs_ = impostors.NoteOfConstant();
   return set;
 }
 
-HostResult<void> DrawSet::ConfirmLast(Oracle& oracle, const CompareRule& rule,
-                                      Impostors* impostors) const {
-  for (size_t i = draws_.size(); i-- > 0;) {
+HostResult<void> DrawSet::Confirm(Oracle& oracle, const CompareRule& rule,
+                                  Impostors* impostors) const {
+  int confirmed = 0;
+  for (size_t i = draws_.size(); i-- > 0 && confirmed < kConfirmedOn && impostors->MustConfirm();) {
     if (draws_[i].dropped || draws_[i].kind == DrawKind::kSpecialValues) continue;
     const auto master = Master(oracle, i);
     if (!master) return std::unexpected(master.error());
     Draw draw = draws_[i];
     draw.master = *master;
-    return impostors->Confirm(oracle, draw, rule, errors_);
+    if (auto tried = impostors->Confirm(oracle, draw, rule, errors_); !tried) return tried;
+    ++confirmed;
   }
   return {};
 }

@@ -62,8 +62,8 @@ class DrawSet {
   HostResult<void> Restore(Oracle& oracle) const;
 
  private:
-  // Has impostors that pass confirmed on the last draw with ordinary values.
-  HostResult<void> ConfirmLast(Oracle& oracle, const CompareRule& rule, Impostors* impostors) const;
+  // Tries impostors that pass in part on whole outputs of a few draws.
+  HostResult<void> Confirm(Oracle& oracle, const CompareRule& rule, Impostors* impostors) const;
   HostResult<uint32_t> FillFirst(Oracle& oracle, const Draw& draw, uint64_t version) const;
 
   std::vector<Draw> draws_;

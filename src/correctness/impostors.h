@@ -1,7 +1,7 @@
 // Outputs that take no work: zeros, those of another draw, an input as it is, or times a constant.
 // If one of them passes every draw of gate 1, a right candidate cannot be told from it. Of a large
-// output a part is tried, and the whole of one draw if that passes in all of them: an input of one
-// sign passes for its ReLU, and a look at 6.4 GB takes the processor 40 s.
+// output a part is tried, and the whole of a few draws if that passes in all of them: an input of
+// one sign passes for its ReLU, and a look at 6.4 GB takes the processor 40 s.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ class Impostors {
   // Errors: the problem's own check gave no answer.
   HostResult<void> Try(Oracle& oracle, const Draw& draw, const CompareRule& rule,
                        std::span<const ReferenceError> errors);
-  // True: what passes so far was tried in part, and one draw is left to Confirm() it with, another
-  // than special values. Confirm() has errors as Try().
+  // Returns true if some pass that were tried in part. Confirm() tries them whole, on a draw that
+  // Try() had, other than special values; errors as there.
   bool MustConfirm() const;
   HostResult<void> Confirm(Oracle& oracle, const Draw& draw, const CompareRule& rule,
                            std::span<const ReferenceError> errors);

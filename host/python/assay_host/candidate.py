@@ -136,7 +136,7 @@ class Candidate:
         self._lockdown_fd = lockdown_fd
         self._part = part
         self._path = context.path(part.module, f"{part.module}.py")
-        self._constructed = None  # (imported module, model), until the rest is loaded
+        self._constructed = None  # (imported module, model)
         self._copies = None
         self._match = None
         # (tensor, value) of the state that the reference's forward changes.
