@@ -56,7 +56,7 @@ SMALL_PASS_NS = {
 }
 # What a pass of the kind `device` takes at least [ns], so that its launch is hidden or small.
 LARGE_PASS_NS = {
-    "cpu": {"python": 10000, "native": 400},
+    "cpu": {"python": 5000, "native": 400},
     "cuda": {"python": 8000, "native": 6000, "inline": 6000, "triton": 25000, "device": 5000},
 }
 BYTES_A_NS = {"cpu": 20, "cuda": 4000}  # a first guess
