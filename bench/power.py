@@ -15,7 +15,7 @@ a pass (its start, cold caches) makes the true gain slightly smaller: with a sha
 
 Kinds: `launches` has many passes over 4096 elements, bound by their launches; `device` has few over
 many elements, bound by memory. A pilot judgement a form and time chooses passes and elements.
-Where a form has no such calls (a launch takes too long), it says so and goes on. The
+A form without such calls (a launch takes too long) is told and left out. The
 opponent of Python is the reference; that of other forms is their own program with all passes.
 On a CPU there are the forms `python` and `native` (C++), on a GPU also `inline` (load_inline),
 `triton` and `device` (a .cu file without host code); `native` is CUDA with a host part there.
@@ -54,7 +54,7 @@ SMALL_PASS_NS = {
     "cpu": {"python": 1000, "native": 200},
     "cuda": {"python": 2500, "native": 1500, "inline": 1500, "triton": 2500, "device": 1000},
 }
-# What a pass of the kind `device` takes at least [ns], so that its launch is hidden or small.
+# The least time of a pass of the kind `device` [ns], so that its launch is hidden or small.
 LARGE_PASS_NS = {
     "cpu": {"python": 5000, "native": 400},
     "cuda": {"python": 8000, "native": 6000, "inline": 6000, "triton": 25000, "device": 5000},

@@ -23,7 +23,7 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 
 // What kLoad says of the weights (candidate.py).
 constexpr uint64_t kByName = 0, kNoWeights = 3;
-// What a host may take to load, in each of its parts, and to prepare its slots.
+// The most time for each part of a load, and for preparing slots [s].
 constexpr double kLoadS = 300, kEnterS = 120;
 
 }  // namespace
