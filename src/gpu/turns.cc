@@ -11,12 +11,14 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/trace.h"
 
 namespace assay {
 namespace {
 
 constexpr double kWaitS = 600;
 constexpr int kLookMs = 2;
+constexpr int kLane = 1;  // of a trace; no thread of a judge has this number
 
 UniqueFd OpenLock(const std::filesystem::path& path) {
   return UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -54,6 +56,7 @@ std::shared_ptr<GpuTurns> GpuTurns::Of(const Gpu* gpu) {
 }
 
 Result<void> GpuTurns::Take(Held wanted, StopToken stop) {
+  const int64_t begin_ns = MonotonicNs();
   if (queue_ && use_) {
     const Deadline deadline = Deadline::AfterSeconds(kWaitS);
     const int operation = wanted == Held::kAll ? LOCK_EX : LOCK_SH;
@@ -63,10 +66,16 @@ Result<void> GpuTurns::Take(Held wanted, StopToken stop) {
     ASSAY_RETURN_IF_ERROR(taken);
   }
   held_ = wanted;
+  held_since_ns_ = MonotonicNs();
+  AddSpan(wanted == Held::kAll ? "wait to have the GPU alone" : "wait to share the GPU", begin_ns,
+          held_since_ns_, kLane);
   return {};
 }
 
 void GpuTurns::GiveBack() {
+  if (held_ != Held::kNothing)
+    AddSpan(held_ == Held::kAll ? "have the GPU alone" : "share the GPU", held_since_ns_,
+            MonotonicNs(), kLane);
   if (held_ != Held::kNothing && use_) ::flock(use_.get(), LOCK_UN);
   held_ = Held::kNothing;
 }

@@ -3,6 +3,7 @@
 // process that holds them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -54,6 +55,7 @@ class GpuTurns {
   UniqueFd queue_, use_;
   int computing_ = 0;
   Held held_ = Held::kNothing;
+  int64_t held_since_ns_ = 0;  // of a turn that is held
 };
 
 // Computes on the GPU while it lives.

@@ -18,20 +18,37 @@ constexpr const char* kImports = R"python(
 import sys
 sys.path[:] = [path for path in sys.path if path]  # not the folder where the user happens to be
 import importlib
+import os
+
+def take(*names):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception:
+            pass
+
+def beside(*names):
+    if not os.fork():
+        take(*names)
+        os._exit(0)
+
+# Imports that need each other little are compiled by processes of their own.
+beside('sympy')
+beside('triton', 'triton.language')
 import torch
-for name in ('torch._subclasses.fake_tensor', 'torch.utils._python_dispatch',
-             'torch.utils.cpp_extension', 'torch.profiler', 'numpy', 'pickle', 'tarfile',
-             'triton', 'triton.language'):
-    try:
-        importlib.import_module(name)
-    except Exception:
-        pass
+beside('torch.utils.cpp_extension', 'torch.profiler', 'numpy', 'pickle', 'tarfile')
+take('torch._subclasses.fake_tensor', 'torch.utils._python_dispatch')
 try:  # which imports most of what it needs when it is used
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
         torch.nn.Linear(4, 4)(torch.randn(4, 4)).softmax(-1)
 except Exception:
     pass
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
 )python";
 
 bool Import(const std::string& executable, const std::string& prefix) {

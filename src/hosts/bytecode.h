@@ -13,7 +13,7 @@
 namespace assay {
 
 // Returns the folder in `all` with bytecode for this interpreter and PyTorch, laid out for
-// PYTHONPYCACHEPREFIX. Makes it if it is missing, by one import outside of any sandbox, which takes
+// PYTHONPYCACHEPREFIX. Makes it if it is missing, by imports outside of any sandbox, which take
 // some seconds. `missing`: the path of PyTorch's own bytecode, which does not exist. Returns an
 // empty string if the folder cannot be made; hosts then run without.
 std::string BytecodeOf(const PythonRuntime& python, const std::string& missing,
