@@ -22,7 +22,8 @@ constexpr const char* kNoAnswer = "the worker gave no verdict on it";
 
 Result<Verdict> ClientEvent::Answer() const {
   if (kind == Kind::kVerdict) return VerdictFromJson(verdict);
-  return EnvironmentError(kind == Kind::kUnjudged ? error.message : kNoAnswer);
+  if (kind == Kind::kUnjudged) return Fail(ErrorKind::kEnvironment, error.message, error.code);
+  return EnvironmentError(kNoAnswer);
 }
 
 WorkerBatch WorkerClient::Request::Rest() const {

@@ -31,6 +31,11 @@ Json EventOf(const std::string& id, std::string_view event) {
   return {{"schema", kSchema}, {"event", event}, {"id", id}};
 }
 
+void AddWhy(const Error& error, Json* line) {
+  if (error.code != ErrorCode::kNone) (*line)["code"] = ErrorCodeName(error.code);
+  (*line)["message"] = error.message;
+}
+
 // A field, or `otherwise` where it is missing or of the wrong kind.
 template <typename T>
 T Field(const Json& object, const char* name, T otherwise) {
@@ -100,7 +105,7 @@ std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& 
 std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error) {
   Json line = EventOf(id, "unjudged");
   line["candidate"] = candidate;
-  line["message"] = error.message;
+  AddWhy(error, &line);
   return Dump(line);
 }
 
@@ -128,8 +133,7 @@ std::string DoneLine(const std::string& id) { return Dump(EventOf(id, "done")); 
 std::string ErrorLine(const std::string& id, const Error& error) {
   Json line = EventOf(id, "error");
   line["kind"] = ErrorKindName(error.kind);
-  if (error.code != ErrorCode::kNone) line["code"] = ErrorCodeName(error.code);
-  line["message"] = error.message;
+  AddWhy(error, &line);
   return Dump(line);
 }
 

