@@ -40,6 +40,7 @@ struct BuiltCandidate {
   std::map<std::string, InstructionMix> instructions;  // by kernel; GPU with nvdisasm only
   double build_s = 0;
   bool cached = false;
+  bool without_device = false;  // it was imported and constructed where no device was seen
   std::optional<std::string> failure;  // set: it did not build; the message
   BuildFault fault = BuildFault::kOther;
   int line = 0;  // of its source, which the failure is about; 0: none is known

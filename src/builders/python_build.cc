@@ -39,6 +39,10 @@ std::string SettingsOf(Stage stage, const std::string& settings) {
   return document.dump();
 }
 
+Nursery NurseryOfBuilds(Stage stage, const PythonRuntime& python) {
+  return {stage == Stage::kImports ? "build ahead" : "build", python.executable, python.bytecode};
+}
+
 bool IsBlank(const std::string& text) {
   return text.find_first_not_of(" \t\n") == std::string::npos;
 }
@@ -74,14 +78,18 @@ void ExplainFailure(const ToolRun& run, BuiltCandidate* built) {
                   run.exit.exited ? "exit code" : "signal", run.exit.status);
 }
 
+// Uncompressed code can be read again (toolchain/cubin.h).
+void TellNvcc(SandboxRequest* request) {
+  request->environment["NVCC_APPEND_FLAGS"] = "-no-compress";
+}
+
 void AllowCompilersForDevice(const DeviceTarget& target, const std::string& toolkit,
                              SandboxRequest* request) {
   // nvcc beside a process that holds PyTorch and a context of CUDA's.
   constexpr uint64_t kMemoryBytes = uint64_t{12} << 30, kScratchBytes = uint64_t{2} << 30;
   constexpr uint32_t kProcesses = 512;
   ShowToolkit(target.gpu, toolkit, request);
-  // Uncompressed code can be read again (toolchain/cubin.h).
-  request->environment["NVCC_APPEND_FLAGS"] = "-no-compress";
+  TellNvcc(request);
   request->limits.memory_bytes += kMemoryBytes;
   request->limits.scratch_bytes = kScratchBytes;
   request->limits.processes = std::max(request->limits.processes, kProcesses);
@@ -172,9 +180,7 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
   std::vector<UniqueFd> kept;
   // Forks have the priority of their nursery.
   if (target != nullptr && target->forks && without_device)
-    ForkFromNursery(
-        {stage == Stage::kImports ? "build ahead" : "build", python.executable, python.bytecode},
-        &request, &kept);
+    ForkFromNursery(NurseryOfBuilds(stage, python), &request, &kept);
   const double timeout_s = BuildTimeoutS(built->source, limits, target != nullptr);
   const Gpu* used = target != nullptr && !without_device ? &target->gpu : nullptr;
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(used, stop));
@@ -244,6 +250,14 @@ bool CompilesNothing(const std::string& source) {
   return true;
 }
 
+Result<void> StartBuildNursery(const PythonRuntime& python, const Gpu& gpu) {
+  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request, PythonSandbox(python, PythonRole::kBuild, 1, {}));
+  TellNvcc(&request);
+  ShowDriver(gpu, &request);
+  StartNurseryAhead(NurseryOfBuilds(Stage::kConstruction, python), request);
+  return {};
+}
+
 std::string DescribeInputs(const wire::Plan& plan) {
   nlohmann::json inputs = nlohmann::json::array();
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
@@ -279,6 +293,7 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
     ahead.stage = Stage::kConstruction;
     BuiltCandidate early = built;
     ASSAY_RETURN_IF_ERROR(ahead.AddSize(size, &early));
+    early.without_device = !early.failure;
     if (StandsWithoutDevice(early) || (nothing && !early.failure)) return early;
   }
   ASSAY_RETURN_IF_ERROR(build.AddSize(size, &built));

@@ -15,6 +15,10 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                    const std::string& settings, const DeviceTarget* target,
                                    StopToken stop);
 
+// Starts the nursery from which builds without the device come, where they load no extensions: it
+// imports PyTorch meanwhile. Errors: kEnvironment.
+Result<void> StartBuildNursery(const PythonRuntime& python, const Gpu& gpu);
+
 // Returns true if all that a candidate compiles is compiled when it is imported and constructed.
 // Triton and torch.compile compile at the first call.
 bool CompilesAtImport(const std::string& source);

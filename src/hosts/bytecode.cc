@@ -35,20 +35,22 @@ def beside(*names):
 # Imports that need each other little are compiled by processes of their own.
 beside('sympy')
 beside('triton', 'triton.language')
-import torch
-beside('torch.utils.cpp_extension', 'torch.profiler', 'numpy', 'pickle', 'tarfile')
-take('torch._subclasses.fake_tensor', 'torch.utils._python_dispatch')
-try:  # which imports most of what it needs when it is used
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    with FakeTensorMode():
-        torch.nn.Linear(4, 4)(torch.randn(4, 4)).softmax(-1)
-except Exception:
-    pass
-while True:
-    try:
-        os.wait()
-    except ChildProcessError:
-        break
+try:
+    import torch
+    beside('torch.utils.cpp_extension', 'torch.profiler', 'numpy', 'pickle', 'tarfile')
+    take('torch._subclasses.fake_tensor', 'torch.utils._python_dispatch')
+    try:  # which imports most of what it needs when it is used
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            torch.nn.Linear(4, 4)(torch.randn(4, 4)).softmax(-1)
+    except Exception:
+        pass
+finally:  # whoever writes there still would keep the folder from being cleared
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
 )python";
 
 bool Import(const std::string& executable, const std::string& prefix) {

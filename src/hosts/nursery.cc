@@ -83,11 +83,22 @@ Running StartNursery(const Nursery& nursery, std::map<std::string, std::string> 
   return {std::move(pair->ours), pid, 0};
 }
 
-// Hands the end of a socket to a nursery; returns the other end.
-UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
-  static std::mutex mutex;
-  static std::map<std::string, Running> nurseries;
-  static std::vector<pid_t> ending;  // their end is not waited for
+// The nurseries of this process.
+struct Nurseries {
+  std::mutex mutex;
+  std::map<std::string, Running> running;  // by name, interpreter and environment
+  std::vector<pid_t> ending;               // their end is not waited for
+};
+
+Nurseries& All() {
+  static Nurseries all;
+  return all;
+}
+
+// Returns the nursery of such a request, started if need be; without a control socket if it cannot
+// start, or may not. The caller holds the mutex.
+Running& NurseryOf(Nurseries& all, const Nursery& nursery, const SandboxRequest& request,
+                   bool may_start) {
   std::string key = nursery.name + "\n" + nursery.python;
   std::map<std::string, std::string> environment = request.environment;
   for (const char* own :
@@ -95,15 +106,22 @@ UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
         "CUDA_HOME", "TORCH_CUDA_ARCH_LIST", "TRITON_LIBCUDA_PATH"})
     environment.erase(own);
   for (const auto& [variable, value] : environment) key += "\n" + variable + "=" + value;
-  const std::lock_guard lock(mutex);
-  std::erase_if(ending, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  std::erase_if(all.ending, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  Running& running = all.running[key];
+  if (running.hosts == kHostsOfNursery) {
+    all.ending.push_back(running.pid);
+    running = {};
+  }
+  if (!running.control && may_start) running = StartNursery(nursery, environment);
+  return running;
+}
+
+// Hands the end of a socket to a nursery; returns the other end.
+UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
+  Nurseries& all = All();
+  const std::lock_guard lock(all.mutex);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    Running& running = nurseries[key];
-    if (running.hosts == kHostsOfNursery) {
-      ending.push_back(running.pid);
-      running = {};
-    }
-    if (!running.control) running = StartNursery(nursery, environment);
+    Running& running = NurseryOf(all, nursery, request, !nursery.only_ahead);
     auto pair = MakePair();
     if (!running.control || !pair) return UniqueFd();
     // The kernel names graft's process to the nursery, which may not read yet when it writes.
@@ -113,13 +131,19 @@ UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
     const wire::Frame comes{wire::kMagic, wire::FrameKind::kAttach, {}};
     if (wire::SendFrame(running.control.get(), comes, pair->theirs.get()))
       return std::move(pair->ours);
-    ending.push_back(running.pid);
+    all.ending.push_back(running.pid);
     running = {};
   }
   return UniqueFd();
 }
 
 }  // namespace
+
+void StartNurseryAhead(const Nursery& nursery, const SandboxRequest& request) {
+  Nurseries& all = All();
+  const std::lock_guard lock(all.mutex);
+  NurseryOf(all, nursery, request, true);
+}
 
 void ForkFromNursery(const Nursery& nursery, SandboxRequest* request, std::vector<UniqueFd>* kept) {
   const auto support = SupportFolder();

@@ -15,9 +15,14 @@ namespace assay {
 // hosts that must not share a layout of memory have other names.
 struct Nursery {
   std::string name;
-  std::string python;    // the interpreter
-  std::string bytecode;  // as PythonRuntime's
+  std::string python;       // the interpreter
+  std::string bytecode;     // as PythonRuntime's
+  bool only_ahead = false;  // without StartNurseryAhead() it does not start, and hosts are executed
 };
+
+// Starts the nursery that such a request will ask for, unless it runs, so that it imports PyTorch
+// meanwhile.
+void StartNurseryAhead(const Nursery& nursery, const SandboxRequest& request);
 
 // Has the command of `request`, a Python host or another program, forked by the nursery, which is
 // started if it does not run. `kept`: descriptors that must stay open until the sandbox has begun.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -87,6 +88,34 @@ TEST_F(NurseryTest, ForksHostsThatAreInTheirSandbox) {
       EXPECT_THAT(status, testing::HasSubstr(words));
     EXPECT_TRUE(host->Quit(10));
   }
+}
+
+TEST_F(NurseryTest, AHostComesFromTheNurseryThatWasStartedAhead) {
+  Nursery nursery = Own("ahead");
+  HostOptions options = Options(nursery);
+  nursery.only_ahead = true;
+  auto executed = Host::Start(Options(nursery));
+  ASSERT_TRUE(executed) << executed.error().message;
+  const auto line = ReadFile(fmt::format("/proc/{}/cmdline", executed->pid()), 1 << 16);
+  EXPECT_FALSE(line && line->contains("nursery.py"));
+  EXPECT_TRUE(executed->Quit(10));
+  StartNurseryAhead(nursery, options.sandbox);
+  StartNurseryAhead(nursery, options.sandbox);
+  const std::string words = std::string("ahead\0", 6) + std::to_string(::getpid());
+  // The kernel shows its words a little after it began.
+  std::vector<pid_t> started;
+  const Deadline deadline = Deadline::AfterSeconds(10);
+  while (started.empty() && !deadline.Expired()) {
+    started = ProcessesWith(words);
+    ::poll(nullptr, 0, 5);
+  }
+  ASSERT_EQ(started.size(), 1u);
+  // What tells the device to a host is no part of what its nursery is made for.
+  options.sandbox.environment["CUDA_VISIBLE_DEVICES"] = "";
+  auto host = Host::Start(std::move(options));
+  ASSERT_TRUE(host) << host.error().message;
+  EXPECT_EQ(ParentOf(ParentOf(host->pid())), std::to_string(started[0]));
+  EXPECT_TRUE(host->Quit(10));
 }
 
 // One layout of memory serves few verdicts.

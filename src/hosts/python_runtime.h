@@ -52,8 +52,8 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
                                      const PythonHostFiles& files);
 
 // Returns the nursery of the hosts of a role and pair. A verdict's pairs have nurseries of their
-// own, so that no two share a layout of memory; nullopt from the pair on that costs more memory
-// than it saves time: its host is executed.
+// own, so that no two share a layout of memory. Those of later pairs must be started ahead; nullopt
+// from the pair on that costs more memory than it saves time: its host is executed.
 std::optional<Nursery> NurseryFor(const std::string& role, int pair_index,
                                   const PythonRuntime& python);
 

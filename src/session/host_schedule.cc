@@ -1,12 +1,39 @@
 #include "session/host_schedule.h"
 
+#include "builders/python_build.h"
 #include "hosts/blame.h"
 #include "machine/machine.h"
 #include "machine/seeds.h"
+#include "rules/gate2.h"
+#include "rules/pair_budget.h"
 #include "session/host_plan.h"
 #include "sides/host_starts.h"
 
 namespace assay {
+
+Result<void> HostSchedule::StartNurseries(PairRange pairs) {
+  const SessionTerms& terms = bench_.terms;
+  if (!terms.forks_hosts || !bench_.on_device() || bench_.saves_cores() ||
+      UsableCpus().size() < kManyCores)
+    return {};
+  const Gpu& gpu = *bench_.gpu();
+  if (pairs.first == 0) {
+    ASSAY_RETURN_IF_ERROR(StartBuildNursery(bench_.python, gpu));
+    ASSAY_RETURN_IF_ERROR(StartCandidateNurseries(
+        bench_.python, gpu, ThreadsOfCorrectness(bench_.threads), true, {0, 1}));
+  }
+  if (terms.effort.correctness_only) return {};
+  ASSAY_RETURN_IF_ERROR(StartCandidateNurseries(bench_.python, gpu, bench_.threads, false, pairs));
+  if (terms.opponent.against) return {};
+  return Pool({terms.opponent.baselines.front(), QueuesFor("")})
+      .StartNurseries(pairs.first, pairs.end);
+}
+
+Result<void> HostSchedule::StartFirstNurseries() { return StartNurseries({0, kPairsMin}); }
+
+Result<void> HostSchedule::StartFurtherNurseries() {
+  return StartNurseries({kPairsMin, Looks()[1].pairs});
+}
 
 Result<void> HostSchedule::BeginOpponents(DeviceQueues queues) {
   const SessionTerms& terms = bench_.terms;

@@ -43,6 +43,10 @@ class HostSchedule {
   DeviceQueues QueuesFor(std::string_view source) const {
     return bench_.on_device() ? QueuesOf(bench_.terms, source) : DeviceQueues::kByDefault;
   }
+  // Starts nurseries for the hosts of the first pairs, or of those that follow up to the second
+  // look, where there are cores enough for them beside the oracle. Errors: kEnvironment.
+  Result<void> StartFirstNurseries();
+  Result<void> StartFurtherNurseries();
   // Begins to start the first pairs' opponents, unless they have begun.
   Result<void> BeginOpponents(DeviceQueues queues);
   // Call once oracle and live slots exist: reference hosts load their problem.
@@ -96,6 +100,7 @@ class HostSchedule {
   EndingHosts& ending() { return ending_; }
 
  private:
+  Result<void> StartNurseries(PairRange pairs);
   std::unique_ptr<HostsOfCandidate> Make(const BuiltCandidate& candidate) const;
 
   const Workbench& bench_;

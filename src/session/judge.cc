@@ -4,7 +4,9 @@
 
 #include "hosts/blame.h"
 #include "hosts/python_runtime.h"
+#include "machine/machine.h"
 #include "sandbox/sandbox.h"
+#include "session/host_plan.h"
 #include "session/session.h"
 
 namespace assay {
@@ -46,8 +48,11 @@ Result<void> JudgeInSession(const JudgeRequest& request, const JudgeEvents& even
   const auto in_python = [](const CandidateSource& source) {
     return source.form == CandidateForm::kPython;
   };
-  terms.forks_hosts =
-      std::count_if(request.candidates.begin(), request.candidates.end(), in_python) > 1;
+  const auto in_python_count =
+      std::count_if(request.candidates.begin(), request.candidates.end(), in_python);
+  // Many cores import PyTorch for nurseries beside the oracle, before a candidate is built.
+  const bool imports_ahead = terms.problem.device == "cuda" && UsableCpus().size() >= kManyCores;
+  terms.forks_hosts = in_python_count > (imports_ahead ? 0 : 1);
   const auto session = Session::Open(std::move(terms), stop, events);
   if (!session) {
     TellRefused(session.error(), request.candidates.size(), events);

@@ -17,6 +17,7 @@
 #include "session/record.h"
 #include "session/tool_facts.h"
 #include "session/trial.h"
+#include "sides/host_starts.h"
 
 namespace assay {
 namespace {
@@ -120,12 +121,15 @@ Result<void> Session::Start(const JudgeEvents& events) {
 Result<void> Session::OpenReference(const JudgeEvents& events) {
   const SessionTerms& terms = bench_.terms;
   events.progress({JudgeStage::kStarting, "starting the reference", 0, 0, 0});
+  ASSAY_RETURN_IF_ERROR(schedule_.StartFirstNurseries());
   const int64_t starting_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(bench_.oracle_options));
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
-  // Until here the host used the processor alone.
+  ASSAY_RETURN_IF_ERROR(schedule_.StartFurtherNurseries());
   const OracleOptions& options = bench_.oracle_options;
   ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
+  // Beside another judge's measurement CUDA may start, but no problem may load.
+  if (bench_.on_device()) StartDevices({host.get()});
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (bench_.on_device() && !bench_.saves_cores() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents(schedule_.QueuesFor("")));

@@ -13,7 +13,6 @@
 #include "base/defences.h"
 #include "base/files.h"
 #include "base/trace.h"
-#include "builders/python_build.h"
 #include "hosts/host_tool.h"
 #include "machine/machine.h"
 #include "sides/host_starts.h"
@@ -56,6 +55,9 @@ HostTrouble AsTheCandidates(HostTrouble trouble, bool python) {
   return trouble;
 }
 
+// glibc fills what it hands out with the byte 0x7f: large numbers in every type.
+void PoisonHeap(SandboxRequest* request) { request->environment["MALLOC_PERTURB_"] = "128"; }
+
 HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, int pair_index) {
   HostOptions options;
   bool forks = false;
@@ -84,8 +86,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
       options.sandbox.files.push_back({"/candidate/kernel.so", setup.candidate.artifact, true});
     options.lockdown = foreign && Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
   }
-  // glibc fills what it hands out with the byte 0x7f: large numbers in every type.
-  if (setup.poison_heap) options.sandbox.environment["MALLOC_PERTURB_"] = "128";
+  if (setup.poison_heap) PoisonHeap(&options.sandbox);
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox, setup.queues);
   if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
@@ -107,6 +108,18 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
 }
 
 }  // namespace
+
+Result<void> StartCandidateNurseries(const PythonRuntime& python, const Gpu& gpu, int threads,
+                                     bool poison_heap, PairRange pairs) {
+  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request,
+                         PythonSandbox(python, PythonRole::kCandidate, threads, {}));
+  if (poison_heap) PoisonHeap(&request);
+  AllowDevice(gpu, &request, DeviceQueues::kByDefault);
+  for (int pair = pairs.first; pair < pairs.end; ++pair)
+    if (const auto nursery = NurseryFor("candidate", pair, python))
+      StartNurseryAhead(*nursery, request);
+  return {};
+}
 
 HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
   const Span span("spawn a candidate's host");
@@ -160,8 +173,7 @@ HostResult<void> CandidateHosts::LoadRest(size_t count) {
       if (auto done = CollectLoad(begun_[i].host.host); !done)
         constructed = std::unexpected(std::move(done).error());
   };
-  const std::string& source = setup_.candidate.source.content;
-  if (!CompilesNothing(source) || source.contains("cuda"))
+  if (!setup_.candidate.without_device)
     await();
   else if (auto off = ImportOffDevice(setup_.gpu, setup_.stop, await); !off)
     return off;

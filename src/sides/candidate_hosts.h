@@ -31,6 +31,16 @@ struct CandidateHostSetup {
   const HostTool* tool = nullptr;  // that the hosts run under; null: none
 };
 
+struct PairRange {
+  int first = 0, end = 0;
+};
+
+// Starts the nurseries from which hosts of a candidate in Python will come, for these pairs: they
+// import PyTorch before there is a candidate. `threads`, `poison_heap`: as those hosts will have.
+// Errors: kEnvironment.
+Result<void> StartCandidateNurseries(const PythonRuntime& python, const Gpu& gpu, int threads,
+                                     bool poison_heap, PairRange pairs);
+
 // Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts
 // on the CPU start when they are asked for (10 ms); others several at a time, since importing
 // PyTorch takes a second of one core, and starting CUDA a part of one. One that has loaded the

@@ -53,6 +53,17 @@ bool ReferencePool::Serves(int pair_index) {
   return entry.host && (pair_index < options_.hosts_max || entry.pair_index == pair_index);
 }
 
+Result<void> ReferencePool::StartNurseries(int first_pair_index, int end_pair_index) const {
+  ASSAY_ASSIGN_OR_RETURN(
+      SandboxRequest request,
+      PythonSandbox(options_.python, PythonRole::kOpponent, options_.threads, {}));
+  AllowDevice(*options_.gpu, &request, options_.queues);
+  for (int pair = first_pair_index; pair < end_pair_index; ++pair)
+    if (const auto nursery = NurseryFor("opponent", pair, options_.python))
+      StartNurseryAhead(*nursery, request);
+  return {};
+}
+
 HostResult<void> ReferencePool::Spawn(int pair_index) {
   PythonHostFiles files;
   files.problem_source = options_.problem.source;

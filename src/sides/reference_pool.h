@@ -41,6 +41,9 @@ class ReferencePool {
   // What the hosts load and work on; both must stay. Before this there is no Get().
   void Meet(const Oracle& oracle, const LiveSlots& live);
 
+  // Starts the nurseries of these pairs' hosts, on a device.
+  Result<void> StartNurseries(int first_pair_index, int end_pair_index) const;
+
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
   // start side by side, as far as the device's memory goes: PyTorch's import uses one core.

@@ -182,7 +182,7 @@ class Candidate:
         self._copies = copies.Copies(
             model,
             [tensors[index] for index in places],
-            lambda slot: [self._views(slot)[index] for index in places],
+            lambda slot: self._views(slot, places),
             lambda: self._made_again(module, seed, places),
         )
         missing = self._match.missing()
@@ -221,11 +221,11 @@ class Candidate:
         model, tensors = self._with_weights(model)
         return model, [tensors[index] for index in places]
 
-    def _views(self, slot):
+    def _views(self, slot, places=None):
         context = self._context
         if wire.WEIGHTS not in context.regions:
             return []
-        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot)
+        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot, places)
 
     def _slots(self):
         record = self._record

@@ -291,7 +291,7 @@ class Reference:
             self._copies = copies.Copies(
                 self._model,
                 [tensors[index] for index in places],
-                lambda slot: [self._views(slot)[index] for index in places],
+                lambda slot: self._views(slot, places),
                 lambda: self._made_again(places),
             )
         self._restorer = weights.Restorer(self._model, self._changed_names)
@@ -299,11 +299,11 @@ class Reference:
         self._place.finish()
         return ()
 
-    def _views(self, slot):
+    def _views(self, slot, places=None):
         context = self._context
         if wire.WEIGHTS not in context.regions:
             return []
-        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot)
+        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot, places)
 
     def _made_again(self, places):
         """Constructs the module again. Returns it, and its tensors that lie in slots."""

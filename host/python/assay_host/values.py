@@ -333,11 +333,13 @@ class _Numbers:
         return changed
 
 
-def parameter_views(plan, mapping, slot=0):
-    """Returns views of a slot's weights, in state_dict order."""
+def parameter_views(plan, mapping, slot=0, places=None):
+    """Returns views of a slot's weights, in state_dict order. places: the indices of those that are
+    wanted, in that order; None: all.
+    """
     begin = slot * plan.weights_stride
-    return [
-        spec_view(mapping, plan.arguments[index], begin + plan.arguments[index].offset)
-        for index in range(plan.argument_count)
-        if plan.arguments[index].role == wire.PARAMETER
-    ]
+    specs = [plan.arguments[index] for index in range(plan.argument_count)]
+    weights = [spec for spec in specs if spec.role == wire.PARAMETER]
+    if places is not None:
+        weights = [weights[index] for index in places]
+    return [spec_view(mapping, spec, begin + spec.offset) for spec in weights]
