@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/trace.h"
 #include "machine/meter.h"
 
@@ -16,6 +17,7 @@ using Kind = HostTrouble::Kind;
 // processes. The wait from thaw to freeze includes the wake-up itself.
 constexpr double kWaitShareMax = 0.02;
 constexpr int64_t kWaitFreeNs = 100'000;
+constexpr int kLaneOfWakes = 2;  // of a trace
 
 bool WasDisturbed(const BlockResult& block) {
   const double limit_ns = kWaitShareMax * static_cast<double>(block.time_ns);
@@ -98,9 +100,12 @@ HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t
                                             const BlockUse& use) {
   const bool is_candidate = side.is_candidate();
   const BlockMode mode = ModeOf(side, use.looked_at);
+  const int64_t begin_ns = MonotonicNs();
   auto ran = side.RunBlock(order, mode);
   if (!ran) return std::unexpected(ran.error());
   const BlockResult& block = ran->result;
+  AddSpan(is_candidate ? "the candidate wakes" : "the opponent wakes", begin_ns,
+          begin_ns + block.ready_ns, kLaneOfWakes);
   if (block.must_copy) {
     copies_.CopyFromNowOn(is_candidate);
     return HostFailed(Kind::kVoid, "these results must be copied");
