@@ -11,6 +11,7 @@
 //   in 20% of the rounds
 //            one side, chosen by a coin, runs in a mode that is 3% slower
 //   bias     one Gaussian value a pair, added to the candidate for as long as the pair lives
+//   layouts  instead, each side's process has one of two layouts, which are so far apart
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +93,7 @@ class Random {
 };
 
 struct Scenario {
-  bool rough = false;
+  bool rough = false, layouts = false;
   double bias = 0;  // standard deviation of the pairs' biases
   double gain = 0;  // true speedup - 1
 };
@@ -103,7 +104,10 @@ class Machine {
   Machine(const Scenario& scenario, Random* random)
       : scenario_(scenario), random_(random), log_gain_(std::log1p(scenario.gain)) {}
 
-  void StartPair() { bias_ = scenario_.bias * random_->Normal(); }
+  void StartPair() {
+    const auto layout = [&] { return random_->Coin() ? 1.0 : 0.0; };
+    bias_ = scenario_.bias * (scenario_.layouts ? layout() - layout() : random_->Normal());
+  }
   void StartRound() {
     const bool shifted = scenario_.rough && random_->Uniform() < kModeShare;
     const bool candidate = random_->Coin();
@@ -243,7 +247,7 @@ constexpr std::array<Rule, 4> kRules{{
 }};
 
 struct Summary {
-  std::array<int64_t, 5> decisions{};  // by Decision
+  std::array<int64_t, static_cast<size_t>(Decision::kUnsettled) + 1> decisions{};  // by Decision
   std::vector<int> pairs;
 };
 
@@ -284,8 +288,10 @@ double Report(const Rule& rule, const Scenario& scenario, int64_t trials, Summar
   fmt::print(
       "{{\"noise\": \"{}\", \"bias\": {}, \"gain\": {:.6g}, \"rule\": \"{}\", \"faster\": {:.5f}, "
       "\"faster_low\": {:.5f}, \"faster_high\": {:.5f}",
-      scenario.rough ? "rough" : "plain", scenario.bias, scenario.gain, rule.name,
-      share(Decision::kFaster), low, high);
+      scenario.rough     ? "rough"
+      : scenario.layouts ? "layouts"
+                         : "plain",
+      scenario.bias, scenario.gain, rule.name, share(Decision::kFaster), low, high);
   if (rule.run == RulePairs) {
     double pairs_sum = 0;
     for (int pairs : summary.pairs) pairs_sum += pairs;
@@ -309,11 +315,12 @@ int Run(uint64_t seed, int64_t trials) {
       seed, trials, delta, kNoise, kRoundsPerPair, FalseWinBound());
   bool holds = true;
   uint64_t stream = seed;
-  for (bool rough : {false, true})
+  constexpr std::array<Scenario, 3> kKinds{{{false, false}, {true, false}, {false, true}}};
+  for (const Scenario& kind : kKinds)
     for (double bias : {0.0, 0.005, 0.01, 0.02, 0.05})
-      for (double gain : {0.0, std::expm1(delta), 0.01, 0.02, 0.05, 1.0})
+      for (double gain : {0.0, std::expm1(delta), 0.02, 0.042, 0.11, 0.52})
         for (const Rule& rule : kRules) {
-          const Scenario scenario{rough, bias, gain};
+          const Scenario scenario{kind.rough, kind.layouts, bias, gain};
           stream += 0x632be59bd9b4e019U;
           const double high =
               Report(rule, scenario, trials, RunTrials(rule, scenario, trials, stream));

@@ -2,16 +2,22 @@
 """How long `assay run` takes for a candidate, and KernelBench's own evaluation beside it. Both
 parts append rows to one file of JSON lines, and `table` prints what they say:
 
+    bench/run_speed.py copies --problems CHECKOUT FOLDER
     bench/run_speed.py kernelbench --problems CHECKOUT --out ROWS.jsonl
     bench/run_speed.py assay tests/answers --forms cuda --problems CHECKOUT --results FOLDER \\
         --out ROWS.jsonl -- --budget 6 --devices cuda:0
     bench/run_speed.py table ROWS.jsonl
+    bench/run_speed.py agreement ROWS.jsonl
 
+copies        writes a copy of each reference, which calls itself ModelNew, as a candidate
 kernelbench   each candidate in a fresh process with caches and build folder of its own, as
               KernelBench's scripts/eval_from_generations.py judges one sample
               (bench/kernelbench_sample.py): a row has its wall seconds and its verdict
 assay         one cold call of `assay run` over a folder, with a cache and a state folder of its
-              own: a row has its wall seconds and outcomes. Words after `--` go to `assay run`
+              own: a row has its wall seconds and outcomes, and each verdict one of its own. With
+              --goes-on it judges what an earlier call left in the folder of results. Words after
+              `--` go to `assay run`
+agreement     a table of the candidates that both judged at the same sizes
 
 Both have the problems at the sizes of --sizes. A constant is set in the file's syntax tree by the
 judge's own code, in the problem and in a candidate that has it, too, before the clock starts. What
@@ -224,6 +230,44 @@ def selection(folder, forms, problems_min):
     return chosen, len(problems)
 
 
+def copies(arguments):
+    """Writes copies of all references. ValueError: there are none."""
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    found = [
+        path
+        for root in (arguments.problems / "KernelBench", arguments.problems)
+        for path in sorted(root.glob("level[123]/[0-9]*_*.py"))
+    ]
+    if not found:
+        raise ValueError(f"{arguments.problems} has no levels 1 to 3: name the checkout")
+    for path in found:
+        number = path.name.partition("_")[0]
+        name = f"level_{path.parent.name.removeprefix('level')}_problem_{number}_sample_0_kernel.py"
+        text = re.sub(r"\bModel\b", "ModelNew", path.read_text(encoding="utf-8"))
+        (arguments.folder / name).write_text(text, encoding="utf-8")
+    print(f"{len(found)} copies")
+
+
+def short(text):
+    """A message's first line, without this machine's folders."""
+    return re.sub(r"/\S*/", "", text.partition("\n")[0])[:ERROR_LENGTH_MAX]
+
+
+def row_of_verdict(kept):
+    """What a table needs of a row of `assay run`."""
+    row = {"candidate": pathlib.Path(kept["candidate"]).name}
+    verdict = kept.get("verdict")
+    if verdict is None:
+        return {**row, "outcome": None, "message": short(kept["error"]["message"])}
+    row.update(outcome=verdict["outcome"], cost=verdict["cost"])
+    row["message"] = short(verdict.get("message") or "")
+    if speed := verdict.get("speed"):
+        best = speed["baselines"].get(speed["headline"])
+        kinds = ("speedup", "ci", "pairs", "time_ns", "candidate_time_ns")
+        row.update({name: best[name] for name in kinds} if best else {})
+    return row
+
+
 def kept_rows(path):
     """The rows that a run wrote whole; of a candidate that it tried again the last."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -254,8 +298,11 @@ def outcomes(kept):
 def assay(arguments, more):
     if not os.access(ASSAY, os.X_OK):
         raise ValueError(f"{ASSAY} is no program: scripts/build builds it, $ASSAY_BINARY names it")
-    if (arguments.results / "verdicts.jsonl").exists():
-        raise ValueError(f"{arguments.results} has verdicts: a cold run needs a fresh folder")
+    before = kept_rows(arguments.results / "verdicts.jsonl")
+    if before and not arguments.goes_on:
+        raise ValueError(
+            f"{arguments.results} has verdicts: give a fresh folder, or --goes-on to judge the rest"
+        )
     chosen, problems = selection(arguments.folder, arguments.forms, arguments.problems_at_least)
     with tempfile.TemporaryDirectory(prefix="run-speed-") as temporary:
         folder = pathlib.Path(temporary) / "candidates"
@@ -273,7 +320,8 @@ def assay(arguments, more):
         code = run_bounded(command, environment, 60 * arguments.minutes)
         wall_s = time.monotonic() - begin
     kept = kept_rows(arguments.results / "verdicts.jsonl")
-    sums = outcomes(kept)
+    new = [one for one in kept if one not in before]
+    sums = outcomes(new)
     row = {
         "what": "assay",
         **common(arguments),
@@ -288,6 +336,9 @@ def assay(arguments, more):
         **sums,
     }
     rows.append(arguments.out, row)
+    for one in new:
+        sizes = arguments.sizes.name if arguments.sizes else None
+        rows.append(arguments.out, {"what": "verdict", "sizes": sizes, **row_of_verdict(one)})
     print(json.dumps({key: row[key] for key in ("wall_s", "s_a_candidate", "outcomes", "exit")}))
     if code == INTERRUPTED or code < 0:
         judged = {pathlib.Path(one["candidate"]).name for one in kept}
@@ -335,14 +386,11 @@ def name_of(row):
     )
 
 
-def table(all_rows, today):
-    """The table in Markdown: seconds a candidate, all of a run's wall time over those it judged.
-    `today`: {forms: seconds} of an earlier judge.
-    """
+def table(all_rows):
+    """The table in Markdown: seconds a candidate, all of a run's wall time over those it judged."""
     theirs = [row for row in all_rows if row["what"] == "kernelbench"]
-    lines = ["| what | today | measured | KernelBench beside | ratio |", "|---|---|---|---|---|"]
+    lines = ["| what | measured | KernelBench beside | ratio |", "|---|---|---|---|"]
     for row in (row for row in all_rows if row["what"] == "assay"):
-        before = today.get(",".join(row["forms"]))
         seconds = row["s_a_candidate"]
         same = beside(row, theirs)
         words = "-"
@@ -358,7 +406,6 @@ def table(all_rows, today):
             )
         cells = (
             name_of(row),
-            "-" if before is None else f"{before:g} s",
             "-" if seconds is None else f"{seconds:.2f} s",
             words,
             f"{wall_s / seconds:.1f}" if same and seconds else "-",
@@ -372,12 +419,25 @@ def table(all_rows, today):
     return "\n".join(lines)
 
 
-def today_of(words):
-    """{"cuda": 24.0} of ["cuda=24"]."""
-    try:
-        return {forms: float(value) for forms, value in (word.split("=") for word in words)}
-    except ValueError as error:
-        raise ValueError("--today takes FORMS=SECONDS, such as cuda=24") from error
+def agreement(all_rows):
+    """The table in Markdown of what both say of a candidate; of several rows the last counts."""
+    ours = {(r["candidate"], r["sizes"]): r for r in all_rows if r["what"] == "verdict"}
+    theirs = {(r["candidate"], r["sizes"]): r for r in all_rows if r["what"] == "kernelbench"}
+    lines = ["| candidate | KernelBench | seconds | Assay | seconds | |", "|" + "---|" * 6]
+    for key in sorted(ours.keys() & theirs.keys()):
+        mine, other = ours[key], theirs[key]
+        said = "correct" if other.get("correct") else "not correct"
+        times = [other.get(name) or 0 for name in ("reference_runtime_ms", "runtime_ms")]
+        if min(times) > 0:
+            said += f", {times[0] / times[1]:.3g}x"
+        outcome = mine["outcome"] or "not judged"
+        if mine.get("speedup"):
+            outcome += f", {mine['speedup']:.3g}x"
+        seconds = f"{mine['cost']['total_s']:.0f}" if "cost" in mine else "-"
+        name = key[0].removesuffix("_kernel.py")
+        why = "" if mine.get("speedup") else mine["message"]
+        lines.append(f"| {name} | {said} | {other['wall_s']:.0f} | {outcome} | {seconds} | {why} |")
+    return "\n".join(lines)
 
 
 def parse(words):
@@ -399,12 +459,17 @@ def parse(words):
     theirs.add_argument("--arch", default="Hopper", help="KernelBench's gpu_arch")
     ours = parts.add_parser("assay", parents=[both])
     ours.add_argument("folder", type=pathlib.Path)
-    ours.add_argument("--results", type=pathlib.Path, required=True, help="a fresh folder")
+    ours.add_argument("--results", type=pathlib.Path, required=True, help="a folder")
+    ours.add_argument("--goes-on", action="store_true", help="the folder has verdicts")
     ours.add_argument("--forms", type=lambda text: text.split(","), default=[])
     ours.add_argument("--problems-at-least", type=int, default=1)
+    made = parts.add_parser("copies")
+    made.add_argument("--problems", type=pathlib.Path, required=True, help="KernelBench's checkout")
+    made.add_argument("folder", type=pathlib.Path)
+    compared = parts.add_parser("agreement")
+    compared.add_argument("rows", nargs="+", type=pathlib.Path)
     shown = parts.add_parser("table")
     shown.add_argument("rows", nargs="+", type=pathlib.Path)
-    shown.add_argument("--today", action="append", default=[], metavar="FORMS=SECONDS")
     return parser.parse_args(words)
 
 
@@ -418,9 +483,11 @@ def main(words):
             kernelbench(arguments)
         elif arguments.part == "assay":
             assay(arguments, more)
+        elif arguments.part == "copies":
+            copies(arguments)
         else:
             all_rows = [row for path in arguments.rows for row in rows.read(path)]
-            print(table(all_rows, today_of(arguments.today)))
+            print({"table": table, "agreement": agreement}[arguments.part](all_rows))
     except (OSError, ValueError) as error:
         sys.exit(f"run_speed: {error}")
 

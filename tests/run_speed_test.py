@@ -77,13 +77,16 @@ import json, os, pathlib, sys
 words = sys.argv[1:]
 assert words[0] == "run" and not os.path.exists(os.environ["XDG_CACHE_HOME"]), words
 results = pathlib.Path(words[words.index("--results") + 1])
-results.mkdir(parents=True)
+results.mkdir(parents=True, exist_ok=True)
+there = (results / "verdicts.jsonl").exists()
 cost = dict.fromkeys(("start_s", "fill_s", "timed_s", "overhead_s", "total_s"), 1.5)
 rest = {{"cost": cost | {{"build_s": None}}, "machine": {{"gpu": "a card"}}, "toolchain": {{}}}}
 def row(path, value):
     with open(results / "verdicts.jsonl", "a") as file:
         file.write(json.dumps({{"candidate": str(path)}} | value) + chr(10))
 for number, path in enumerate(sorted(pathlib.Path(words[1]).iterdir())):
+    if there and number == 0:
+        continue
     if "--interrupted" in words and number == 1:
         sys.exit(130)
     if number == 1:
@@ -257,7 +260,11 @@ class Assay(Case):
     def test_a_row_sums_a_cold_run_of_the_selection(self):
         self.answer(7, 0, "cuda"), self.answer(7, 1, "triton"), self.answer(70, 0, "torch")
         self.part("--forms", "triton,torch", "--problems-at-least", 2, after=["--", "--budget", 6])
-        (row,) = rows.read(self.out)
+        row, *verdicts = rows.read(self.out)
+        self.assertEqual(
+            [(one["what"], one["outcome"]) for one in verdicts],
+            [("verdict", "faster"), ("verdict", "wrong")],
+        )
         expected = {
             "judge": "abc",
             "what": "assay",
@@ -275,17 +282,20 @@ class Assay(Case):
         self.assertEqual((row["costs"]["build_s"], row["costs"]["total_s"]), (0.0, 3.0))
         self.assertEqual(row["command"][-2:], ["--budget", "6"])
         self.assertAlmostEqual(row["s_a_candidate"], row["wall_s"] / 2, delta=0.01)
-        with self.assertRaisesRegex(SystemExit, "needs a fresh folder"):
+        with self.assertRaisesRegex(SystemExit, "give a fresh folder, or --goes-on"):
             self.part()
 
     def test_a_run_that_is_cut_off_says_what_it_left_out(self):
         self.answer(70, 0, "cuda")  # sorts before the other
         last = self.answer(7, 0, "cuda")
         said = self.part(after=["--", "--interrupted"])
-        row, out = rows.read(self.out)
+        row, _, out = rows.read(self.out)
         self.assertEqual((row["exit"], row["judged"], row["candidates"]), (130, 1, 2))
         self.assertEqual((out["what"], out["candidates"]), ("left_out", [last]))
         self.assertIn(last, said)
+        self.part("--goes-on")
+        row, verdict = rows.read(self.out)[3:]
+        self.assertEqual((row["judged"], verdict["candidate"]), (1, last))
 
     def test_a_run_is_interrupted_when_its_time_ends(self):
         self.assertEqual(run_speed.run_bounded(["sleep", "60"], None, 0.1), -signal.SIGINT)
@@ -298,6 +308,20 @@ class Assay(Case):
         (self.answers / "provenance.jsonl").unlink()
         with self.assertRaisesRegex(SystemExit, "--forms needs .*provenance.jsonl"):
             self.part("--forms", "cuda")
+
+
+class Copies(Case):
+    def test_each_reference_becomes_a_candidate(self):
+        path = self.folder / "KernelBench/level1/7_Area.py"
+        path.write_text("class Model:\n    def f(self):\n        super(Model, self); Models\n")
+        words = ["copies", "--problems", self.folder, self.folder / "made"]
+        with contextlib.redirect_stdout(io.StringIO()):
+            run_speed.main([str(word) for word in words])
+        made = sorted(path.name for path in (self.folder / "made").iterdir())
+        self.assertEqual(made, [FILE.format(70, 0), FILE.format(7, 0)])
+        text = (self.folder / "made" / made[1]).read_text()
+        self.assertIn("class ModelNew:", text)
+        self.assertIn("super(ModelNew, self); Models", text)
 
 
 def row_of_run(**changes):
@@ -313,8 +337,8 @@ def row_of_kernelbench(wall_s, **changes):
 
 
 class Table(unittest.TestCase):
-    def last(self, *all_rows, today=()):
-        return run_speed.table(all_rows, run_speed.today_of(today)).splitlines()[2]
+    def last(self, *all_rows):
+        return run_speed.table(all_rows).splitlines()[2]
 
     def test_the_ratio_is_of_means_of_equal_forms_sizes_and_cards(self):
         line = self.last(
@@ -325,12 +349,11 @@ class Table(unittest.TestCase):
             row_of_kernelbench(900.0, sizes=None),
             row_of_kernelbench(900.0, cards=["another"]),
             {k: v for k, v in row_of_kernelbench(900.0).items() if k != "parts"},
-            today=["cuda=23.5"],
         )
         self.assertEqual(
             line,
             "| `assay run`, 68 candidates (cuda) for 68 problems, on a machine with 1 x a card and "
-            "16 cores | 23.5 s | 4.00 s | 70.0 s, mean of 2 (2 compiled, 1 correct); 60.0 s of it "
+            "16 cores | 4.00 s | 70.0 s, mean of 2 (2 compiled, 1 correct); 60.0 s of it "
             "building | 17.5 |",
         )
 
@@ -338,19 +361,25 @@ class Table(unittest.TestCase):
         line = self.last(row_of_run(cards=[], judged=0, s_a_candidate=None, options=["--full"]))
         self.assertIn("0 of 68 candidates (cuda)", line)
         self.assertIn("no GPU and 16 cores, `--full`", line)
-        self.assertTrue(line.endswith("| - | - | - | - |"), line)
+        self.assertTrue(line.endswith("| - | - | - |"), line)
 
     def test_what_was_left_out_is_named_below(self):
         left = {"what": "left_out", "part": "kernelbench", "candidates": ["a.py", "b.py"]}
-        text = run_speed.table([row_of_run(), left], {})
+        text = run_speed.table([row_of_run(), left])
         self.assertTrue(text.endswith("\nLeft out of kernelbench: 2 candidates: a.py, b.py"))
-        text = run_speed.table([left | {"candidates": ["a.py"] * 53}], {})
+        text = run_speed.table([left | {"candidates": ["a.py"] * 53}])
         self.assertTrue(text.endswith("\nLeft out of kernelbench: 53 candidates"), text)
 
-    def test_today_is_forms_and_seconds(self):
-        self.assertEqual(run_speed.today_of(["triton,torch=24"]), {"triton,torch": 24.0})
-        with self.assertRaisesRegex(ValueError, "FORMS=SECONDS"):
-            run_speed.today_of(["24"])
+    def test_agreement_is_of_equal_candidates_and_sizes(self):
+        name = FILE.format(7, 0)
+        theirs = row_of_kernelbench(60.0, candidate=name, reference_runtime_ms=3.0, runtime_ms=2.0)
+        ours = {"what": "verdict", "candidate": name, "sizes": "s", "outcome": "wrong"}
+        ours |= {"message": "wrong: /a/b/c.py", "cost": {"total_s": 7.6}}
+        text = run_speed.agreement([theirs, ours, ours | {"sizes": None, "outcome": "faster"}])
+        self.assertEqual(
+            text.splitlines()[2:],
+            ["| level_1_problem_7_sample_0 | correct, 1.5x | 60 | wrong | 8 | wrong: /a/b/c.py |"],
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// Gate 2, speed: a sequential exact sign test over pairs of fresh hosts. Pure. docs/measurement.md
+// Gate 2, speed: a sequential exact sign test over pairs of fresh hosts; before its first look,
+// pairs decide where they agree. Pure. docs/measurement.md
 // derives every constant; bench/gate2_simulation checks them against drift, spikes and placement
 // bias of known size.
 #pragma once
@@ -96,8 +97,8 @@ bool BlocksBearOut(double pairs_speedup, double reference_ns, double candidate_n
 // Returns the largest threshold at which these pairs are decided kFaster, whatever threshold they
 // were measured for; 0 if there is none. It exceeds the true gain times exp(delta) with at most the
 // probability FalseWinBound(): thresholds are nested, so exceeding that gain takes as many
-// successes. Where the clear case decides, the threshold rests on the margin, as that decision
-// does.
+// successes, or as much agreement. Where the clear case decides, the threshold rests on the margin,
+// as that decision does.
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
 // Fewer pairs give no interval.
@@ -113,8 +114,11 @@ struct SpeedEstimate {
 };
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
-// Returns the probability that the looks ever call a fair coin (H0 at the edge) faster. Exact, by
-// dynamic programming.
+// Returns the probability that pairs of normal distribution, at a true gain of delta, agree at some
+// count before the first look: the sum over the counts.
+double AgreementBound();
+// Returns the probability that the looks ever call a fair coin (H0 at the edge) faster, exact by
+// dynamic programming, and AgreementBound().
 double FalseWinBound();
 
 }  // namespace assay

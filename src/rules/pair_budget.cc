@@ -8,7 +8,9 @@
 namespace assay {
 
 int PairsUntilDecision(int pair_index) {
-  if (pair_index < kPairsMin) return kPairsMin - pair_index;
+  // Half way to the first look: pairs that agree decide before it.
+  for (const int pairs : {kPairsMin, 2 * kPairsMin})
+    if (pair_index < pairs) return pairs - pair_index;
   for (const Look& look : Looks())
     if (look.pairs > pair_index) return look.pairs - pair_index;
   return 1;

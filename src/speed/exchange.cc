@@ -17,7 +17,7 @@ using Kind = HostTrouble::Kind;
 // processes. The wait from thaw to freeze includes the wake-up itself.
 constexpr double kWaitShareMax = 0.02;
 constexpr int64_t kWaitFreeNs = 100'000;
-constexpr int kLaneOfWakes = 2;  // of a trace
+constexpr int kLane = 2;  // of a trace
 
 bool WasDisturbed(const BlockResult& block) {
   const double limit_ns = kWaitShareMax * static_cast<double>(block.time_ns);
@@ -104,8 +104,11 @@ HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t
   auto ran = side.RunBlock(order, mode);
   if (!ran) return std::unexpected(ran.error());
   const BlockResult& block = ran->result;
-  AddSpan(is_candidate ? "the candidate wakes" : "the opponent wakes", begin_ns,
-          begin_ns + block.ready_ns, kLaneOfWakes);
+  // What charges are made of (speed/charges.h).
+  const int64_t ready_ns = begin_ns + block.ready_ns, done_ns = ready_ns + block.time_ns;
+  AddSpan(is_candidate ? "the candidate wakes" : "the opponent wakes", begin_ns, ready_ns, kLane);
+  AddSpan(is_candidate ? "a look at the candidate's outputs" : "a look at the opponent's outputs",
+          done_ns, done_ns + block.look_ns, kLane);
   if (block.must_copy) {
     copies_.CopyFromNowOn(is_candidate);
     return HostFailed(Kind::kVoid, "these results must be copied");
