@@ -110,7 +110,7 @@ TEST_F(NurseryTest, AHostComesFromTheNurseryThatWasStartedAhead) {
     ::poll(nullptr, 0, 5);
   }
   ASSERT_EQ(started.size(), 1u);
-  // What tells the device to a host is no part of what its nursery is made for.
+  // A nursery serves hosts of any device.
   options.sandbox.environment["CUDA_VISIBLE_DEVICES"] = "";
   auto host = Host::Start(std::move(options));
   ASSERT_TRUE(host) << host.error().message;

@@ -21,8 +21,8 @@ constexpr int kClearPairsMin = 3;
 // the noise floor on. Normal pairs at that floor meet these with chances of 0.010%, 0.007%, 0.005%,
 // 0.004%, 0.003% and 0.003% (AgreementBound).
 constexpr std::array<double, 9> kAgreement{0, 0, 0, 21, 5, 2.4, 1.3, 0.9, 0.6};
-// Processes may have few layouts, so that pairs agree by chance. Three in a row of identical
-// programs lay beyond 3.4% from 20 us on, and 2% from 400 us on, only where others disturbed them.
+// Processes may have few layouts, so that pairs agree by chance: they must lie beyond what layouts
+// move, too. Of recorded A/A verdicts none is decided so (bench/aa_replay).
 constexpr double kAgreementDeltas = 5;
 
 // Pairs that are no success, by the number of pairs, from which on a win is out of reach. From 20

@@ -104,7 +104,7 @@ HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t
   auto ran = side.RunBlock(order, mode);
   if (!ran) return std::unexpected(ran.error());
   const BlockResult& block = ran->result;
-  // What charges are made of (speed/charges.h).
+  // Both may be charged (speed/charges.h).
   const int64_t ready_ns = begin_ns + block.ready_ns, done_ns = ready_ns + block.time_ns;
   AddSpan(is_candidate ? "the candidate wakes" : "the opponent wakes", begin_ns, ready_ns, kLane);
   AddSpan(is_candidate ? "a look at the candidate's outputs" : "a look at the opponent's outputs",
