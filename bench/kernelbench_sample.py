@@ -1,15 +1,18 @@
 """KernelBench's own evaluation of one sample, in this process; bench/run_speed.py starts it.
 
-    python3 bench/kernelbench_sample.py CHECKOUT PROBLEM.py CANDIDATE.py --build FOLDER --out FILE
+    python3 bench/kernelbench_sample.py CHECKOUT PROBLEM.py CANDIDATE.py --build FOLDER \
+        --turn LOCK --out FILE
 
 Calls KernelBench's eval_kernel_against_ref as its scripts/eval_from_generations.py does for a
 sample: the candidate is built in FOLDER, compared with the reference in 5 trials, and both are
 timed in 100. FILE gets one JSON object: the verdict, and where the time went [s]. Modules that
 KernelBench imports and its evaluation does not need have stand-ins where they are not installed;
-the object names them.
+the object names them. With --turn LOCK the process waits for that file's lock when the candidate
+is built, and keeps it to its end: several build side by side, and one at a time is measured.
 """
 import argparse
 import copy
+import fcntl
 import hashlib
 import importlib.util
 import json
@@ -74,12 +77,22 @@ class Parts:
 
         return call
 
-    def watch(self, evaluation):
+    def built_in_turn(self, build, lock):
+        """The function that builds, which returns when the open file's lock is this process's."""
+
+        def call(*arguments, **options):
+            built = self.timed("build_s", build)(*arguments, **options)
+            self.timed("waited_s", fcntl.flock)(lock, fcntl.LOCK_EX)
+            return built
+
+        return call
+
+    def watch(self, evaluation, lock):
         """Times what eval_kernel_against_ref calls. A wrong candidate is not timed; its reference
         is.
         """
         for name in ("load_custom_model", "load_custom_model_with_tempfile"):
-            setattr(evaluation, name, self.timed("build_s", getattr(evaluation, name)))
+            setattr(evaluation, name, self.built_in_turn(getattr(evaluation, name), lock))
         evaluation.run_and_check_correctness = self.timed(
             "correctness_s", evaluation.run_and_check_correctness
         )
@@ -139,6 +152,7 @@ def main():
     parser.add_argument("candidate", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--turn", type=pathlib.Path, required=True, help="a file to lock")
     parser.add_argument("--backend", choices=("cuda", "triton"), default="cuda")
     parser.add_argument("--arch", default="Hopper", help="KernelBench's gpu_arch")
     parser.add_argument("--device", default="cuda:0")
@@ -156,10 +170,11 @@ def main():
         sys.exit("PyTorch sees no GPU, and KernelBench evaluates on a GPU alone")
     parts = Parts()
     parts.seconds["import_s"] = time.perf_counter() - BEGIN
-    parts.watch(evaluation)
     utils.set_gpu_arch([arguments.arch])
     device = torch.device(arguments.device)
-    row = evaluate(evaluation, arguments, device)
+    with open(arguments.turn, "wb") as lock:
+        parts.watch(evaluation, lock)
+        row = evaluate(evaluation, arguments, device)
     parts.seconds["process_s"] = time.perf_counter() - BEGIN
     row |= {
         "parts": {name: round(seconds, 3) for name, seconds in parts.seconds.items()},

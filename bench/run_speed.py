@@ -10,9 +10,9 @@ parts append rows to one file of JSON lines, and `table` prints what they say:
     bench/run_speed.py agreement ROWS.jsonl
 
 copies        writes a copy of each reference, which calls itself ModelNew, as a candidate
-kernelbench   each candidate in a fresh process with caches and build folder of its own, as
-              KernelBench's scripts/eval_from_generations.py judges one sample
-              (bench/kernelbench_sample.py): a row has its wall seconds and its verdict
+kernelbench   each candidate in a fresh process with caches of its own, as KernelBench's
+              scripts/eval_from_generations.py judges a sample (bench/kernelbench_sample.py): a row
+              has its wall seconds and its verdict
 assay         one cold call of `assay run` over a folder, with a cache and a state folder of its
               own: a row has its wall seconds and outcomes, and each verdict one of its own. With
               --goes-on it judges what an earlier call left in the folder of results. Words after
@@ -26,6 +26,7 @@ judge's own code, in the problem and in a candidate that has it, too, before the
 import argparse
 import ast
 import collections
+import concurrent.futures
 import json
 import math
 import os
@@ -51,8 +52,7 @@ SAMPLE = ROOT / "bench" / "kernelbench_sample.py"
 SIZES = ROOT / "scripts" / "kernelbench_sizes.toml"
 ANSWERS = ROOT / "tests" / "answers"
 NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
-# A matrix product, a softmax, a reduction, a convolution and a fused linear layer.
-CANDIDATES = [
+CANDIDATES = [  # a matrix product, a softmax, a reduction, a convolution and a fused linear layer
     f"level_{level}_problem_{number}_sample_0_kernel.py"
     for level, number in ((1, 1), (1, 23), (1, 47), (1, 50), (2, 12))
 ]
@@ -60,7 +60,6 @@ KERNELBENCH_TIMEOUT_S = 180  # of its script
 INTERRUPTED = 130  # exit code of `assay run`
 STOP_S = 30  # what `assay run` has to end after SIGINT
 ERROR_LENGTH_MAX = 400
-LEFT_OUT_SHOWN = 10
 
 
 def cards():
@@ -140,8 +139,13 @@ def left_out(arguments, part, names):
         rows.append(arguments.out, {"what": "left_out", "part": part, "candidates": names})
 
 
-def run_sample(arguments, name, form, settings, seconds):
-    """The row of a candidate by KernelBench's way; None if `seconds` ended before its verdict."""
+def run_sample(arguments, name, form, settings, end):
+    """The row of a candidate by KernelBench's way; wall_s is without the wait for its turn. None:
+    `end` came before its verdict.
+    """
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        return None
     problem = problem_of(arguments.problems, name)
     with tempfile.TemporaryDirectory(prefix="run-speed-") as temporary:
         folder = pathlib.Path(temporary)
@@ -152,6 +156,7 @@ def run_sample(arguments, name, form, settings, seconds):
         command = [PYTHON, SAMPLE, arguments.kernelbench or arguments.problems]
         command += [folder / file for file in texts]
         command += ["--build", folder / "build", "--out", folder / "row.json"]
+        command += ["--turn", f"{arguments.out}.lock"]
         command += ["--backend", "triton" if form == "triton" else "cuda"]
         command += ["--arch", arguments.arch]
         limit_s = min(arguments.timeout, seconds)
@@ -175,7 +180,7 @@ def run_sample(arguments, name, form, settings, seconds):
             ended = {"compiled": False, "correct": False, "error": "Evaluation timed out"}
         else:
             ended = read_ended(folder / "row.json", process.returncode, output)
-        wall_s = round(time.monotonic() - begin, 2)
+        wall_s = round(time.monotonic() - begin - ended.get("parts", {}).get("waited_s", 0), 2)
     return {"candidate": name, "form": form, "set": settings, "wall_s": wall_s, **ended}
 
 
@@ -194,40 +199,41 @@ def kernelbench(arguments):
     end = time.monotonic() + 60 * arguments.minutes
     table = tomllib.loads(arguments.sizes.read_text()) if arguments.sizes else {}
     forms = forms_of(arguments.answers)
-    measured = common(arguments)
-    out = []
-    for name in arguments.candidates or CANDIDATES:
+    measured = common(arguments) | {"builds": arguments.builds}
+    names = arguments.candidates or CANDIDATES
+    for name in names:
         if not (arguments.answers / name).is_file():
             raise ValueError(f"{arguments.answers} has no {name}")
+
+    def sample(name):
         problem = problem_of(arguments.problems, name)
         settings = table.get(problem.parent.name, {}).get(problem.stem, {})
-        left_s = end - time.monotonic()
-        row = None
-        if left_s > 0:
-            row = run_sample(arguments, name, forms.get(name), settings, left_s)
-        if row is None:
-            out.append(name)
-            continue
-        rows.append(arguments.out, {"what": "kernelbench", **measured, **row})
-        said = {key: row.get(key) for key in ("compiled", "correct", "runtime_ms", "error")}
-        print(f"{name}: {row['wall_s']:.1f} s, {json.dumps(said)}", flush=True)
-    left_out(arguments, "kernelbench", out)
+        return run_sample(arguments, name, forms.get(name), settings, end)
+
+    out = []
+    with concurrent.futures.ThreadPoolExecutor(arguments.builds) as pool:
+        samples = {pool.submit(sample, name): name for name in names}
+        for ended in concurrent.futures.as_completed(samples):
+            name, row = samples[ended], ended.result()
+            if row is None:
+                out.append(name)
+                continue
+            rows.append(arguments.out, {"what": "kernelbench", **measured, **row})
+            said = {key: row.get(key) for key in ("compiled", "correct", "runtime_ms", "error")}
+            print(f"{name}: {row['wall_s']:.1f} s, {json.dumps(said)}", flush=True)
+    left_out(arguments, "kernelbench", [name for name in names if name in out])
 
 
-def selection(folder, forms, problems_min):
-    """The folder's candidates of these forms, by name. ValueError: not enough of them."""
+def selection(folder, forms):
+    """The candidates of these forms, and the number of their problems. ValueError: none."""
     known = forms_of(folder)
     if forms and not known:
         raise ValueError(f"--forms needs {folder / 'provenance.jsonl'}, which has a form a file")
     names = sorted(path.name for path in folder.glob("*.py") if NAME.fullmatch(path.name))
     chosen = [name for name in names if not forms or known.get(name) in forms]
-    problems = {NAME.fullmatch(name).groups()[:2] for name in chosen}
-    if len(problems) < problems_min:
-        raise ValueError(
-            f"{len(chosen)} candidates for {len(problems)} problems are selected of {folder}, and "
-            f"{problems_min} problems are wanted: give more --forms, or a lower --problems-at-least"
-        )
-    return chosen, len(problems)
+    if not chosen:
+        raise ValueError(f"{folder} has no candidates of these forms: give more --forms")
+    return chosen, len({NAME.fullmatch(name).groups()[:2] for name in chosen})
 
 
 def copies(arguments):
@@ -303,7 +309,7 @@ def assay(arguments, more):
         raise ValueError(
             f"{arguments.results} has verdicts: give a fresh folder, or --goes-on to judge the rest"
         )
-    chosen, problems = selection(arguments.folder, arguments.forms, arguments.problems_at_least)
+    chosen, problems = selection(arguments.folder, arguments.forms)
     with tempfile.TemporaryDirectory(prefix="run-speed-") as temporary:
         folder = pathlib.Path(temporary) / "candidates"
         folder.mkdir()
@@ -411,18 +417,15 @@ def table(all_rows):
             f"{wall_s / seconds:.1f}" if same and seconds else "-",
         )
         lines.append(f"| {' | '.join(cells)} |")
-    out = [row for row in all_rows if row["what"] == "left_out"]
-    for row in out:
-        names = row["candidates"]
-        few = f": {', '.join(names)}" if len(names) <= LEFT_OUT_SHOWN else ""
-        lines.append(f"\nLeft out of {row['part']}: {len(names)} candidates{few}")
+    for row in (row for row in all_rows if row["what"] == "left_out"):
+        lines.append(f"\nLeft out of {row['part']}: {len(row['candidates'])} candidates")
     return "\n".join(lines)
 
 
 def agreement(all_rows):
     """The table in Markdown of what both say of a candidate; of several rows the last counts."""
-    ours = {(r["candidate"], r["sizes"]): r for r in all_rows if r["what"] == "verdict"}
-    theirs = {(r["candidate"], r["sizes"]): r for r in all_rows if r["what"] == "kernelbench"}
+    ours = {(r["candidate"], r["sizes"]): r for r in all_rows if r.get("what") == "verdict"}
+    theirs = {(r["candidate"], r["sizes"]): r for r in all_rows if r.get("what") == "kernelbench"}
     lines = ["| candidate | KernelBench | seconds | Assay | seconds | |", "|" + "---|" * 6]
     for key in sorted(ours.keys() & theirs.keys()):
         mine, other = ours[key], theirs[key]
@@ -455,6 +458,7 @@ def parse(words):
     theirs.add_argument("candidates", nargs="*", help="file names (default: five)")
     theirs.add_argument("--answers", type=pathlib.Path, default=ANSWERS, help="their folder")
     theirs.add_argument("--kernelbench", type=pathlib.Path, help="its sources, if elsewhere")
+    theirs.add_argument("--builds", type=int, default=1, help="side by side; one is measured")
     theirs.add_argument("--timeout", type=float, default=KERNELBENCH_TIMEOUT_S)
     theirs.add_argument("--arch", default="Hopper", help="KernelBench's gpu_arch")
     ours = parts.add_parser("assay", parents=[both])
@@ -462,7 +466,6 @@ def parse(words):
     ours.add_argument("--results", type=pathlib.Path, required=True, help="a folder")
     ours.add_argument("--goes-on", action="store_true", help="the folder has verdicts")
     ours.add_argument("--forms", type=lambda text: text.split(","), default=[])
-    ours.add_argument("--problems-at-least", type=int, default=1)
     made = parts.add_parser("copies")
     made.add_argument("--problems", type=pathlib.Path, required=True, help="KernelBench's checkout")
     made.add_argument("folder", type=pathlib.Path)

@@ -60,6 +60,7 @@ def show(spans, file=None):
 
 TURNS = 1  # the lane of turns at a GPU (src/gpu/turns.cc)
 ALONE, SHARED, WAIT = "have the GPU alone", "share the GPU", "wait to have the GPU alone"
+MEMORY = "wait for the GPU's memory"  # of a judging thread (src/gpu/reserved_memory.cc)
 
 
 def innermost(spans):
@@ -122,7 +123,9 @@ def now(state):
     elif having[SHARED]:
         title, whose = "it is shared, none waits", having[SHARED]
     else:
-        title, whose = "nobody has it", [p for p in state if state[p].get("does")]
+        whose = [p for p in state if state[p].get("does")]
+        waits = any(state[p]["does"] == MEMORY for p in whose)
+        title = "nobody has it, one waits for its memory" if waits else "nobody has it"
     shares = collections.Counter()
     for process in whose:
         shares[(title, state[process].get("does") or "between spans")] += 1 / len(whose)
@@ -134,6 +137,8 @@ def show_turns(spans):
     sums = turns(spans)
     whole = sum(sums.values())
     print(f"{'wall time':54} {whole / 1e6:9.1f} s")
+    waited = sum(span["dur"] for span in spans if span["name"] == MEMORY)
+    print(f"{'all processes wait for memory, together':54} {waited / 1e6:9.1f} s")
     by_state = collections.Counter()
     for (title, _), time_us in sums.items():
         by_state[title] += time_us

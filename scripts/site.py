@@ -27,8 +27,8 @@ CHAPTERS = {
         skills/*/SKILL.md""".split(),
     "Teach and serve": """docs/worklog.md docs/class.md docs/serve.md docs/cluster.md
         docs/database.md docs/scale.md""".split(),
-    "Trust": """docs/measurement.md docs/threats.md docs/exploits.md docs/sandbox.md
-        docs/protocol.md""".split(),
+    "Trust": """docs/measurement.md docs/threats.md docs/exploits.md docs/confusion.md
+        docs/sandbox.md docs/protocol.md""".split(),
     "Develop": ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "CHANGELOG.md"],
     "Examples": ["kernels/README.md", "kernels/**/README.md", "examples/*/README.md"],
 }

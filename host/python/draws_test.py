@@ -92,11 +92,71 @@ class DrawsTest(unittest.TestCase):
         )
         self.assertEqual(torch.unique(change(x, draws.ZERO_ONE)).tolist(), [0, 1])
 
+    def test_a_patch_is_unlike_the_rest_and_never_at_the_start(self):
+        ordinary = torch.randn(96, 32)
+        ways = set()
+        for seed in range(24):
+            drawn = draws.change(ordinary, draws.PATCH, draws.Generators(seed))
+            rows, columns = ((drawn != ordinary).any(1 - dim).nonzero().flatten() for dim in (0, 1))
+            self.assertTrue(0 < rows[0] and rows[-1] - rows[0] < 6)
+            if seed % 4 == 1:
+                self.assertTrue(0 < columns[0] and len(columns) == 8)
+                columns = slice(columns[0], columns[-1] + 1)
+            else:
+                columns = slice(None)
+            for row in drawn[rows][:, columns]:
+                if row.abs().max() > 100:
+                    ways.add("large")
+                elif row.abs().max() < 0.01:
+                    ways.add("small")
+                elif row.min() > 0.99 * ordinary.max():
+                    ways.add("largest")
+                elif bool((ordinary[:, columns] == row).all(1).any()):
+                    ways.add("repeated")
+        self.assertEqual(ways, {"large", "small", "largest", "repeated"})
+        few_rows = torch.rand(2, 640)
+        drawn = draws.change(few_rows, draws.PATCH, draws.Generators(2))
+        self.assertTrue(bool((drawn != few_rows).any(1).all()))
+        for kept in (
+            torch.softmax(torch.randn(64, 64), -1),
+            torch.randn(64, 64).sort(-1).values,
+            torch.randn(7),
+        ):
+            self.assertTrue(torch.equal(draws.change(kept, draws.PATCH, draws.Generators(2)), kept))
+
+    def test_short_integers_come_at_the_ends_of_their_range(self):
+        ordinary = torch.randint(-7, 8, (64, 64), dtype=torch.int8)
+        drawn = draws.change(ordinary, draws.ZERO_ONE, draws.Generators(5))
+        self.assertEqual(set(drawn.unique().tolist()), {-7, 7})
+        self.assertGreater((drawn == 7).float().mean().item(), 0.6)
+        for value in range(-7, 8):
+            self.assertEqual(drawn[ordinary == value].unique().numel(), 1)
+        many_zeros = torch.where(torch.rand(64, 64) < 0.5, 0, ordinary)
+        drawn = draws.change(many_zeros, draws.ZERO_ONE, draws.Generators(5))
+        self.assertTrue(torch.equal(drawn == 0, many_zeros == 0))
+        for kept in (
+            torch.randint(0, 9, (64,)),  # may be indices
+            torch.randint(0, 2, (64,), dtype=torch.uint8),
+            torch.arange(64, dtype=torch.int16),
+        ):
+            self.assertIs(draws.change(kept, draws.ZERO_ONE, draws.Generators(5)), kept)
+        self.assertIs(draws.change(ordinary, draws.TIES, draws.Generators(5)), ordinary)
+
     def test_an_outlier_stands_out_in_every_row(self):
         x = torch.randn(50, 40)
         y = change(x, draws.OUTLIER)
         self.assertEqual((x != y).sum(1).tolist(), [1] * 50)
         self.assertTrue(bool((y.abs().max(1).values > 1000).all()))
+
+    def test_one_outlier_outweighs_all_others(self):
+        # A norm of every 32nd row would hardly show otherwise.
+        seen = set()
+        for seed in range(8):
+            y = draws.change(torch.randn(512, 8), draws.OUTLIER, draws.Generators(seed))
+            squares = y.double().square().sum(1)
+            self.assertGreater(squares.max() / squares.sum(), 0.9)
+            seen.add(squares.argmax().item())
+        self.assertGreater(len(seen), 4)
 
     def test_special_values_are_few_and_of_every_sort(self):
         for dtype in DTYPES:
@@ -207,7 +267,7 @@ def get_inputs(): return [torch.randn(8, 8), torch.rand(4).half(), torch.arange(
         ordinary = judge.tensor("x").clone()
         for kind in range(1, draws.KIND_COUNT):
             # x has both signs already.
-            self.assertEqual(judge.draw(9, kind), 1 if kind == draws.SIGNS else 2)
+            self.assertEqual(judge.draw(9, kind), 1 if kind in (draws.SIGNS, draws.PATCH) else 2)
             self.assertEqual(judge.tensor("i").tolist(), [0, 1, 2])
             self.assertEqual(judge.scalar("n"), 2.0)
             self.assertEqual(torch.equal(judge.tensor("x"), ordinary), kind == draws.SIGNS)

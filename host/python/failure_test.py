@@ -1,18 +1,22 @@
 """Tests what an exception of foreign code is said to come of: the file, or what this machine lacks.
 """
 
+import contextlib
 import errno
+import io
 import os
 import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
 
 import torch
 
-from assay_host import failure
+from assay_host import candidate, failure, newer_torch
 
 NOT_HERE = ", which is not here ("
+MAIN = "from .ops.scale import F\nfrom plain import G\nH = int(open('data.txt').read())\n"
 
 
 def explained(source):
@@ -28,7 +32,7 @@ def because(source, number=failure.CANDIDATE_LOAD):
             file.write(textwrap.dedent(source))
         try:
             with open(path, encoding="utf-8") as file:
-                exec(compile(file.read(), path, "exec"), {})
+                exec(compile(file.read(), path, "exec"), {"__name__": "candidate"})
         except BaseException as error:
             return failure.because(number, error, path)
     raise AssertionError("it raises nothing")
@@ -52,6 +56,44 @@ class Explains(unittest.TestCase):
             failure.cuda_is_here = True
             self.assertNotIn(NOT_HERE, explained(f"raise RuntimeError({text!r})"))
             failure.cuda_is_here = False
+
+    def test_a_lone_file_that_needs_others_is_told_of_folders(self):
+        way = "several files is judged as their folder: assay judge PROBLEM FOLDER"
+        for source in (
+            "from .ops import f",
+            "import of_my_own",
+            "open('csrc/bind.cpp')",
+            "raise RuntimeError('Error building extension\\nb.cc:1: fatal error: a: No such file')",
+        ):
+            self.assertIn(way, explained(source))
+        for source in ("from torch import no_such", "open('nvcc')", "from json import no_such"):
+            self.assertNotIn(way, explained(source))
+
+    def test_a_folders_entry_needs_nothing_beside_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {"entry": "main.py", "folder/main.py": MAIN, "folder/ops/scale.py": "F = 2\n"}
+            files |= {"folder/plain.py": "G = 3\n", "folder/data.txt": "4"}
+            for name, text in files.items():
+                place = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "w", encoding="utf-8") as file:
+                    file.write(text)
+            path = candidate.path_in(folder)
+            self.assertEqual(path, os.path.join(folder, "folder", "main.py"))
+            before = os.getcwd(), list(sys.path)
+            try:
+                module = candidate.import_file(path, {}, 0)
+                self.assertEqual((module.F, module.G, module.H), (2, 3, 4))
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write("from .none import x\n")
+                with self.assertRaises(failure.Failure) as caught:
+                    candidate.import_file(path, {}, 0)
+            finally:
+                os.chdir(before[0])
+                sys.path[:] = before[1]
+            self.assertIn("main.py line 4: ModuleNotFoundError", caught.exception.message)
+            self.assertNotIn("judged as their folder", caught.exception.message)
+            self.assertEqual(candidate.path_in(folder + "/folder"), f"{folder}/folder/candidate.py")
 
     def test_cuda_by_the_check_of_a_candidate(self):
         self.assertIn(
@@ -89,10 +131,30 @@ class Explains(unittest.TestCase):
         failure.cuda_is_here = True
         self.assertIn("it imports the module pycuda" + NOT_HERE, explained("import pycuda.driver"))
 
-    def test_a_dtype_that_only_a_newer_pytorch_has_is_named(self):
-        said = explained("import torch\ntorch.float8_of_later")
-        self.assertIn("it needs the dtype float8_of_later" + NOT_HERE, said)
-        self.assertIn("use --python with PyTorch 2.1 or later", said)
+    def test_what_only_a_newer_pytorch_has_is_named_with_its_release(self):
+        """Files that use torch.compile or rms_norm were BUILD FAILED or wrong by an old PyTorch."""
+        names = {"torch.of_later": (9, 1), "torch.nn.later": (9, 2), "torch.Tensor.later": (9, 3)}
+        with mock.patch.dict(newer_torch._SINCE, names):
+            for source, name, release in (
+                ("import torch\ntorch.of_later", "torch.of_later", "9.1"),
+                ("import torch.nn.later.part", "torch.nn.later", "9.2"),
+                ("from torch.nn import later", "torch.nn.later", "9.2"),
+                ("import torch\ntorch.zeros(1).later()", "torch.Tensor.later", "9.3"),
+            ):
+                said = because(source)
+                self.assertEqual(said.number, failure.CANDIDATE_NOT_HERE, said.message)
+                self.assertIn(f"it needs {name} of PyTorch {release}" + NOT_HERE, said.message)
+                self.assertIn(f"use --python with PyTorch {release} or later", said.message)
+        for source in (
+            "import torch\ntorch.of_later",
+            "import torch.nn.later",
+            "from torch import softmaxx",
+            "import torch\nraise AttributeError('of_later')",
+        ):
+            self.assertEqual(because(source).number, failure.CANDIDATE_LOAD, source)
+        # A name is looked for in this PyTorch first: what it has is no reason.
+        with mock.patch.dict(newer_torch._SINCE, {"torch.softmaxx": (1, 0)}):
+            self.assertNotIn(NOT_HERE, explained("import torch\ntorch.softmaxx"))
 
     def test_what_is_not_here_has_a_number_whatever_its_words_are(self):
         lacking = "import no_such_package"
@@ -125,6 +187,19 @@ class Explains(unittest.TestCase):
             "x = [][0]",
         ):
             self.assertNotIn(NOT_HERE, explained(source), source)
+
+    def test_the_text_of_argparse_is_kept(self):
+        """It was 'it calls sys.exit(2)', and the text went to a stderr that nobody reads."""
+        source = """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", required=True)
+            parser.parse_args([])
+        """
+        with contextlib.redirect_stderr(io.StringIO()):
+            said = explained(source)
+        self.assertIn("candidate.py line 5: its argument parser ends the program", said)
+        self.assertIn("the following arguments are required: --size; a file is imported", said)
 
     def test_what_this_pytorch_lacks(self):
         self.assertIn(

@@ -192,7 +192,7 @@ class Judge:
 
     # Problems
 
-    def load(self, source, settings=None, brief=False):
+    def load(self, source, settings=None, brief=False, whole_bytes=0):
         """Loads a problem; returns kDone's arguments. Afterwards self.specs and self.record are its
         description.
         """
@@ -200,8 +200,9 @@ class Judge:
         self.write("problem/settings.json", json.dumps(dict(self.settings, **(settings or {}))))
         memory = os.memfd_create("assay-init")
         try:
-            done = self.request(wire.LOAD, 1 if brief else 0, fd=memory)
+            done = self.request(wire.LOAD, 1 if brief else 0, 0, whole_bytes, fd=memory)
             self.record = os.pread(memory, done[3], 0)
+            self.behind_record = os.pread(memory, 1 << 16, done[3])
         finally:
             os.close(memory)
         assert done[0] == self.report.argument_count

@@ -5,7 +5,8 @@ import unittest
 from unittest import mock
 
 from fake_judge import torch
-from assay_host import describe, draws, failure, input_draws, own_values, problem, values, wire
+from assay_host import describe, draws, failure, input_draws, mends, own_values, problem, values
+from assay_host import wire
 from assay_host.failure import Failure
 
 PLACE = types.SimpleNamespace(draw=lambda call: call(), drawn=lambda value: value)
@@ -147,6 +148,49 @@ class SignsTest(unittest.TestCase):
         _, after, changed, kept = signed(lambda: [torch.rand(8, 8)], lambda x: x.clamp(0) + mask)
         self.assertEqual((changed, kept), (1, 0))
         self.assertLess(after[0].min().item(), 0)
+
+
+class SharingTest(unittest.TestCase):
+    """A candidate that read one of two inputs that are views of the same elements was wrong: each
+    draw changed each input alone.
+    """
+
+    KINDS = [*range(draws.KIND_COUNT), *mends.KINDS]
+
+    def test_inputs_that_share_elements_agree_in_every_draw(self):
+        def get_inputs():
+            a, buffer = torch.rand(12, 12), torch.rand(3, 40)
+            return [a, a.t(), a, a[2:5, ::2], buffer[0], buffer[1:], buffer, a[:1].expand(4, 12)]
+
+        for forward in (lambda a, *_: a, lambda a, *_: a.sqrt()):
+            made, _ = inputs_of(get_inputs, forward)
+            for kind in self.KINDS:
+                leaves, _ = made.drawn(5, kind)
+                for drawn in (leaves, draws.nudge_all(leaves, 3, 1e-3)):
+                    a, turned, same, part, first, rest, whole, wide = (x for _, x in drawn)
+                    for one, other in (
+                        (turned, a.t()), (same, a), (part, a[2:5, ::2]), (first, whole[0]),
+                        (rest, whole[1:]), (wide, a[:1].expand(4, 12)),
+                    ):  # fmt: skip
+                        self.assertTrue(values.same_bytes(one, other.contiguous()), kind)
+
+    def test_the_judges_own_values_are_shared_too(self):
+        a = torch.randn(8, 8)
+        made, said = inputs_of(lambda: [a.t(), a], lambda x, _: x)
+        self.assertEqual(said, (True, True))
+        (_, turned), (_, own) = made.drawn(3, draws.ORDINARY)[0]
+        self.assertFalse(torch.equal(own, a))
+        self.assertTrue(torch.equal(turned, own.t()))
+
+    def test_parts_of_one_buffer_that_share_nothing_change_as_they_would_alone(self):
+        torch.manual_seed(2)
+        parts = torch.randn(3, 8, 8).unbind()
+        alone = [("x", part.clone()) for part in parts]
+        for kind in (draws.OUTLIER, draws.TIES, draws.SPECIAL_VALUES):
+            changed, _ = draws.change_all([("x", part) for part in parts], kind, 1)
+            expected, _ = draws.change_all(alone, kind, 1)
+            for (_, one), (_, other) in zip(changed, expected):
+                self.assertTrue(values.same_bytes(one, other))
 
 
 class OwnValuesTest(unittest.TestCase):

@@ -16,12 +16,11 @@ torch.set_grad_enabled(False)
 
 def mutated(forward, words):
     """Returns forward's result under the mutant of this name."""
-    for name, index, mutation in mutant_operators.sites(forward)[0]:
-        if name == words:
-            return mutant_operators.run(forward, index, mutation)
-    raise AssertionError(
-        f"no {words} in {[site[0] for site in mutant_operators.sites(forward)[0]]}"
-    )
+    _, sites, _ = mutant_operators.sites(forward, "")
+    for site in sites:
+        if site.words == words:
+            return mutant_operators.run(forward, site.index, site.mutation)
+    raise AssertionError(f"no {words} in {[site.words for site in sites]}")
 
 
 class OperatorsTest(unittest.TestCase):
@@ -121,10 +120,29 @@ class OperatorsTest(unittest.TestCase):
                 total = total + 1
             return total
 
-        found, left_out = mutant_operators.sites(forward)
-        self.assertLessEqual(len(found), 8)
-        self.assertEqual(len(found) + left_out, 400)
-        self.assertIn("add 200 drops its second term", [site[0] for site in found])
+        operators, sites, left_out = mutant_operators.sites(forward, "")
+        self.assertLessEqual(len(operators), 4)
+        self.assertEqual(len(operators) + left_out, 200)
+        self.assertIn("add 200 drops its second term", [site.words for site in sites])
+
+    def test_what_computes_is_an_operator_with_its_line(self):
+        def forward():
+            moved = self.x.t().reshape(-1)[:256].view(8, 32).contiguous().clone()
+            return torch.tanh(moved), torch.cat([self.x, self.y]).float()
+
+        operators, sites, _ = mutant_operators.sites(forward, __file__)
+        line = forward.__code__.co_firstlineno + 2
+        found = [(one.name, one.line) for one in operators]
+        self.assertEqual(found, [("tanh", line), ("cat", line)])
+        words = f"tanh in line {line} is left out"
+        self.assertEqual([(site.words, site.operator) for site in sites][0], (words, 0))
+
+    def test_an_operator_that_is_left_out_gives_its_argument_or_zeros(self):
+        x = self.x
+        self.check(lambda: torch.tanh(x), "tanh is left out", x)
+        self.check(lambda: x.relu(), "relu is left out", x)
+        self.check(lambda: x.exp().sum(1), "sum is left out", torch.zeros(8))
+        self.check(lambda: torch.max(x, 1)[0], "max is left out", torch.zeros(8))
 
 
 class MendsTest(unittest.TestCase):
@@ -156,7 +174,7 @@ class MendsTest(unittest.TestCase):
 
 
 class RequestsTest(JudgeCase):
-    def audit(self, source, kind=0):
+    def audit(self, source, operators_alone=0):
         """Loads a problem, draws into slot 0, lists its mutants."""
         self.judge.load(source)
         self.judge.lay_out(3)
@@ -165,7 +183,7 @@ class RequestsTest(JudgeCase):
         self.judge.evaluate(0, 0)
         memory = os.memfd_create("assay-test-text")
         try:
-            size = self.judge.request(wire.MUTANTS, 0, fd=memory)[0]
+            size = self.judge.request(wire.MUTANTS, 0, operators_alone, fd=memory)[0]
             self.catalog = json.loads(os.pread(memory, size, 0))
         finally:
             os.close(memory)
@@ -257,6 +275,28 @@ class RequestsTest(JudgeCase):
         self.assertTrue(torch.equal(self.judge.tensor("out", 2), values_of))
         self.assertFalse(bool(self.judge.tensor("out1", 2).any()))
 
+    def test_operators_alone_know_what_leaving_them_out_saves(self):
+        source = "return torch.sigmoid(x) + 1e-8 * torch.tanh(x @ x.t())"
+        self.audit(problem(source, inputs="[torch.randn(64, 64)]"), 1)
+        self.assertEqual({mutant["family"] for mutant in self.catalog["mutants"]}, {"operator"})
+        names = [one["name"] for one in self.catalog["operators"]]
+        self.assertEqual(names, ["sigmoid", "mm", "tanh", "mul", "add"])
+        shares = {m["words"]: m["time_share"] for m in self.catalog["mutants"]}
+        branch = next(share for words, share in shares.items() if "drops its second term" in words)
+        sigmoid = next(share for words, share in shares.items() if "drops its first term" in words)
+        product = next(share for words, share in shares.items() if words.startswith("mm"))
+        self.assertGreater(branch, product)  # with tanh and the factor
+        self.assertLess(sigmoid, branch)
+        self.assertTrue(all(0 <= share <= 1 for share in shares.values()), shares)
+        words = [m["words"] for m in self.catalog["mutants"] if m["words"].startswith("tanh")]
+        self.assertEqual(self.mutate(words[0]), (1, 0))
+
+    def test_operators_alone_that_cannot_be_mutated_so_change_nothing(self):
+        # Without its second operand, a number, the sum has no other term.
+        self.audit(problem("return x + 1"), 1)
+        words = [m["words"] for m in self.catalog["mutants"] if "first term" in m["words"]]
+        self.assertEqual(self.mutate(words[0]), (0, 0))
+
     def test_a_mutant_that_throws_says_so(self):
         self.audit(
             problem(
@@ -271,7 +311,7 @@ class RequestsTest(JudgeCase):
     def test_a_forward_that_changes_its_inputs_gets_copies(self):
         self.audit(problem("x += 1; return x * 2"))
         before = self.judge.tensor("x", 0).clone()
-        self.mutate("mul drops its second factor")
+        self.mutate("mul in line 9 drops its second factor")
         self.assertTrue(torch.equal(self.judge.tensor("x", 0), before))
         self.assertTrue(torch.allclose(self.judge.tensor("out", 2), before + 1))
 

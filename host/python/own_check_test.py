@@ -9,7 +9,7 @@ from sample_problems import problem
 ROWS = "[torch.randn(4, 6)]"
 
 
-class OwnCheckTest(unittest.TestCase):
+class CheckCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.judge = Judge()
@@ -48,6 +48,8 @@ class OwnCheckTest(unittest.TestCase):
         self.assertEqual(caught.exception.number, number)
         self.assertIn(text, str(caught.exception))
 
+
+class OwnCheckTest(CheckCase):
     def test_a_problem_without_one_has_no_flag_and_no_answer(self):
         self.assertFalse(self.load("") & 16)
         self.refused(failure.ENVIRONMENT, "has no check")
@@ -125,6 +127,57 @@ class OwnCheckTest(unittest.TestCase):
         with self.assertRaises(Refused) as caught:
             self.load("def check(inputs, outputs): pass\n" + added, forward="return x * 2")
         self.assertIn("knows nothing of gradients", str(caught.exception))
+
+
+class ReadyChecks(CheckCase):
+    """Factorisations, whose right answers were 'off by a factor of -1.000'."""
+
+    SQUARE = "[torch.randn(2, 8, 8)]"
+
+    def test_other_signs_pass_and_wrong_answers_do_not(self):
+        for name, outputs in (
+            ("eigh", ("out", "out1")),  # which reads the lower triangle alone
+            ("svd", ("out", "out1", "out2")),
+            ("qr", ("out", "out1")),
+        ):
+            forward = f"return torch.linalg.{name}(x)"
+            flags = self.load(f"check = '{name}'\n", forward=forward, inputs=self.SQUARE)
+            self.assertTrue(flags & 16)
+            self.assertIsNone(self.ask())
+            found = [self.judge.tensor(output) for output in outputs]
+            if name == "eigh":
+                self.assertIsNone(self.ask(out1=-found[1]))
+                self.assertIn("not orthonormal", self.ask(out1=found[1] * 1.001))
+                self.assertIn("A V is not V L", self.ask(out=found[0] * 1.001))
+                swapped = {n: x.flip(-1) for n, x in zip(outputs, found)}
+                self.assertIn("not in the order", self.ask(**swapped))
+                self.assertIn("A V is not", self.ask(out=found[0] * float("nan")))
+            else:
+                turned = {outputs[0]: -found[0], outputs[-1]: -found[-1]}
+                self.assertIsNone(self.ask(**turned))
+                self.assertIn("is not A", self.ask(out=-found[0]))
+                self.assertIn("orthonormal", self.ask(out=found[0] * 1.001))
+            if name == "qr":
+                lower = found[1].clone()
+                lower[..., 5, 2] += 1
+                self.assertIsNotNone(self.ask(out1=lower))
+
+    def test_a_problem_that_calls_one_is_known(self):
+        for forward, number in (
+            ("return x.sum()", 0),
+            ("return self.qr(x)", 0),
+            ("return torch.linalg.eigh(x @ x.T)[1]", 1),
+            ("return x.svd().U", 2),
+            ("return torch.linalg.qr(x).R", 3),
+            ("return torch.view_as_real(torch.linalg.eig(x @ x.T)[0])", 4),
+        ):
+            init = "self.qr = nn.Linear(6, 3)"
+            self.assertEqual(self.judge.load(problem(forward, init=init))[1] >> 8, number, forward)
+
+    def test_an_unknown_name_is_refused(self):
+        with self.assertRaises(Refused) as caught:
+            self.load("check = 'lu'\n")
+        self.assertIn("or one of the texts eigh, svd, qr", str(caught.exception))
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ class WhichAreCut(unittest.TestCase):
 
 
 class ThroughTheHost(JudgeCase):
-    def truth(self, source, **settings):
-        self.judge.load(source, settings)
+    def truth(self, source, whole_bytes=0):
+        self.judge.load(source, whole_bytes=whole_bytes)
         self.judge.lay_out(2)
         self.judge.request(wire.STORE_WEIGHTS, 0)
         self.judge.draw(3, 0, 1)
@@ -90,8 +90,14 @@ class ThroughTheHost(JudgeCase):
         changed = problem("x.mul_(2)\n        return x.exp()", "[torch.rand(12, 6)]")
         for source in (LINEAR.replace("3, 5", "12, 5"), changed):
             whole = self.truth(source)
-            parts = self.truth(source, float64_whole_bytes=256)
+            parts = self.truth(source, whole_bytes=256)
             self.assertTrue(torch.allclose(whole, parts, rtol=1e-14, atol=0), source)
+
+    def test_the_judge_is_told_how_many_there_are(self):
+        source = LINEAR.replace("3, 5", "12, 5")
+        self.assertEqual(self.judge.load(source)[2], 0)
+        self.assertGreater(self.judge.load(source, whole_bytes=256)[2], 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 """Tests the reference host as the judge sees it: loading, describing, evaluating."""
 
+import json
 import pickle
 import unittest
 from unittest import mock
@@ -184,6 +185,12 @@ class LoadsAndEvaluates(ReferenceTest):
         record = pickle.loads(self.judge.record)
         self.assertEqual(pickle.loads(record["init_inputs"]), [5, 7])
         self.assertEqual(record["parameters"], ["layer.weight", "layer.bias"])
+
+    def test_the_numbers_among_the_constants_stand_behind_the_record(self):
+        lines = "GROUPS = 4\nscale = -0.5\nFLAG = True\nNAME = 'x'\nn = 1\nN = 2\nLONG = 2**70\n"
+        self.load(lines + LINEAR, settings={"set": {"GROUPS": "8"}})
+        found = json.loads(self.judge.behind_record.split(b"\0")[0])
+        self.assertEqual(found, {"ASSAY_GROUPS": "8", "ASSAY_SCALE": "-0.5", "ASSAY_FLAG": "1"})
 
     def test_init_inputs_that_cannot_be_pickled_leave_no_record(self):
         done = self.load(

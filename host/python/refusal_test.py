@@ -55,12 +55,6 @@ class Refuses(ReferenceTest):
             problem("return x", init_inputs="1/0"), failure.PROBLEM_INPUTS, "get_init_inputs()"
         )
         self.refused(
-            problem("return x", inputs="[torch.ones(2).to(torch.complex64)]"),
-            failure.PROBLEM_INPUTS,
-            "input x",
-            "complex64",
-        )
-        self.refused(
             problem("return x", inputs="[torch.ones([1] * 9)]"),
             failure.PROBLEM_INPUTS,
             "9 dimensions",
@@ -125,11 +119,16 @@ class Refuses(ReferenceTest):
         self.refused(
             problem("return self.drop(x)", init="self.drop = nn.Dropout(0.5)"),
             failure.PROBLEM_RANDOM,
-            "drop drops values at random: call self.eval()",
+            "inputs; drop (Dropout) draws random numbers in training mode: call self.eval() in the "
+            "constructor, or set its probability to 0",
         )
-        self.refused(problem("return x + torch.rand(6)"), failure.PROBLEM_RANDOM, "random")
         self.refused(
             problem("return x + torch.rand(6)", init="self.drop = nn.Dropout(0.5)"),
+            failure.PROBLEM_RANDOM,
+            "inputs; it draws random numbers: torch.rand in line 9",
+        )
+        self.refused(
+            problem("return x * random.random()", extra="import random"),
             failure.PROBLEM_RANDOM,
             "inputs; it draws random numbers",
         )
@@ -140,7 +139,7 @@ class Refuses(ReferenceTest):
                 init="self.held = torch.zeros(4, 6)",
             ),
             failure.PROBLEM_RANDOM,
-            "inputs; it draws random numbers",
+            "inputs; it draws random numbers: torch.rand in line 9",
         )
         self.refused(
             problem("self.calls += 1\n        return x + self.calls", init="self.calls = 0"),
@@ -155,16 +154,47 @@ class Refuses(ReferenceTest):
             failure.PROBLEM_RANDOM,
         )
 
+    def test_dropout_is_named_wherever_it_is(self):
+        """A layer's own, such as an LSTM's, and a function's were 'it draws random numbers'."""
+        for forward, init, named in (
+            (
+                "return self.rnn(x)[0]",
+                "self.rnn = nn.LSTM(6, 4, num_layers=2, dropout=0.3)",
+                "rnn (LSTM) draws random numbers in training mode: call self.eval()",
+            ),
+            (
+                "x = x[None]; return self.part[0](x, x, x)[0]",
+                "self.part = nn.ModuleList([nn.MultiheadAttention(6, 2, dropout=0.5)])",
+                "part.0 (MultiheadAttention) draws random numbers in training mode: call",
+            ),
+            (
+                "return F.dropout(F.relu(x), 0.5)",
+                "",
+                "F.dropout in line 9 draws random numbers in every mode: give it "
+                "training=self.training, and call self.eval()",
+            ),
+            (
+                "return F.dropout(x, training=self.training)",
+                "",
+                "F.dropout in line 9 draws random numbers in training mode: call self.eval()",
+            ),
+        ):
+            self.refused(problem(forward, init=init), failure.PROBLEM_RANDOM, named)
+
     def test_a_dropout_that_is_off_is_not_random(self):
         self.load(problem("return self.drop(x)", init="self.drop = nn.Dropout(0.5).eval()"))
         self.load(problem("return self.drop(x)", init="self.drop = nn.Dropout(0.0)"))
 
     def test_parameters_of_unsupported_type(self):
         self.refused(
-            problem("return x", init="self.p = nn.Parameter(torch.ones(2, dtype=torch.complex64))"),
+            problem(
+                "return x",
+                init="self.register_buffer('p', torch.quantize_per_tensor("
+                "torch.ones(2), 0.1, 0, torch.qint8))",
+            ),
             failure.PROBLEM_LOAD,
             "parameter p",
-            "complex64",
+            "quantised",
         )
 
     def test_requests_before_their_time(self):

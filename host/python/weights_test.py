@@ -83,12 +83,52 @@ class Match(unittest.TestCase):
         self.assertEqual(match(tensors(a=(2,)), {}), (weights.NO_WEIGHTS, [], 1))
 
 
+def scale_of(value):
+    """Returns a number as float32 holds it."""
+    return torch.tensor(value).item()
+
+
 class RandomiseConstant(unittest.TestCase):
     def test_says_which_and_what_they_were(self):
         self.assertEqual(weights.randomise_constant(nn.Linear(3, 4), 1), {})
         norm = nn.LayerNorm(8)
         self.assertEqual(weights.randomise_constant(norm, 1), {"weight": 1, "bias": 0})
         self.assertGreater(norm.weight.std().item(), 0)
+
+    def test_a_faint_branch_gets_weight(self):
+        # As in ConvNeXt: a branch scaled by 1e-6 could be left out unseen.
+        scale = nn.Module()
+        scale.gamma = nn.Parameter(torch.full((64,), -1e-6))
+        self.assertEqual(weights.randomise_constant(scale, 1), {"gamma": scale_of(-1e-6)})
+        self.assertTrue(bool(((scale.gamma <= -0.125) & (scale.gamma >= -0.375)).all()))
+
+
+    def test_an_adapter_that_was_hardly_trained_gets_weight(self):
+        adapter = nn.Module()
+        adapter.up = nn.Parameter(torch.randn(16, 16) * 1e-9)
+        constructed = adapter.up.detach().clone()
+        drawn = weights.randomise_constant(adapter, 1)
+        self.assertTrue(torch.equal(drawn["up"], constructed))
+        self.assertTrue(0.125 <= adapter.up.abs().max() <= 0.25)
+        self.assertTrue(torch.equal(torch.sign(adapter.up), torch.sign(constructed)))
+
+
+class Saved(unittest.TestCase):
+    def test_a_buffer_that_is_written_with_what_it_holds_is_changed(self):
+        # The least value of many relus was zero: it was taken for unchanged, and lay where no
+        # candidate could write.
+        module = nn.BatchNorm1d(4)
+        saved = weights.Saved(module)
+        state = weights.every_tensor(module)
+        self.assertEqual(saved.changed(state), [])
+        module.running_mean.mul_(0.9)
+        with torch.no_grad():
+            module.bias.clamp_(-1, 1)
+        self.assertEqual(saved.changed(weights.every_tensor(module)), ["running_mean"])
+        module.running_var.add_(1)
+        self.assertEqual(
+            saved.changed(weights.every_tensor(module)), ["running_mean", "running_var"]
+        )
 
 
 class SettleDrawn(unittest.TestCase):

@@ -3,8 +3,9 @@
 A small model drafted DRAFTED tokens for each sequence, from its own probabilities q; the large
 one has probabilities p for each of them, and for one token more. A drafted token stands if u * q <
 p, with u uniform in [0, 1), and all before it stand. At the first that falls the next token is
-drawn by the residual max(p - q, 0), or by p where that is nothing; if all stand, by p of the token
-after them. So tokens are distributed as the large model alone would draw them.
+drawn by the residual max(p - q, 0), which is not zero then, as the token's own q exceeds its p; if
+all stand, by p of the token after them. So tokens are distributed as the large model alone would
+draw them.
 
 Randomness is an input: u, and for the draw one number a token of the vocabulary, the reciprocal of
 an exponential one. The token with the largest weight * noise is drawn with a probability that is
@@ -45,7 +46,7 @@ class Model(nn.Module):
         p_next = p.gather(1, row).squeeze(1)
         q_next = q.gather(1, row.clamp(max=drafted - 1)).squeeze(1)
         residual = (p_next - q_next).clamp(min=0)
-        left = (stand < drafted) & (residual.sum(dim=-1) > 0)
+        left = stand < drafted
         weight = torch.where(left[:, None], residual, p_next)
         following = torch.argmax(weight * noise, dim=-1)
         return stand, following, p_next.gather(-1, following.unsqueeze(-1)).squeeze(-1)

@@ -145,9 +145,6 @@ PostgresValues& PostgresValues::Numbers(std::span<const int64_t> numbers) {
 }
 
 int PostgresRows::size() const { return PQntuples(result_.get()); }
-bool PostgresRows::IsNull(int row, int column) const {
-  return PQgetisnull(result_.get(), row, column) != 0;
-}
 int64_t PostgresRows::Number(int row, int column) const {
   return BigEndian(PQgetvalue(result_.get(), row, column), PQgetlength(result_.get(), row, column));
 }

@@ -49,7 +49,6 @@ class PostgresRows {
   explicit PostgresRows(pg_result* result) : result_(result) {}
 
   int size() const;
-  bool IsNull(int row, int column) const;
   int64_t Number(int row, int column) const;  // of smallint, integer, bigint or boolean
   double Real(int row, int column) const;     // of double precision
   std::string Text(int row, int column) const;

@@ -90,11 +90,6 @@ Result<bool> SqliteStatement::Step() {
   return Failed(database_, path_);
 }
 
-void SqliteStatement::Reset() {
-  sqlite3_reset(statement_.get());
-  bound_ = 0;
-}
-
 double SqliteStatement::Real(int column) const {
   return sqlite3_column_double(statement_.get(), column);
 }

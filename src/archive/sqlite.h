@@ -26,8 +26,6 @@ class SqliteStatement {
 
   // Returns true at a row, false at the end.
   Result<bool> Step();
-  // Makes the statement ready to run once more, without parameters.
-  void Reset();
   int64_t Number(int column) const;
   double Real(int column) const;
   std::string Text(int column) const;  // text or bytes; NULL: empty

@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "builders/constants.h"
 #include "gpu/gpu.h"
 #include "hosts/python_runtime.h"
 #include "toolchain/build.h"
@@ -40,13 +42,14 @@ struct BuiltCandidate {
   std::map<std::string, InstructionMix> instructions;  // by kernel; GPU with nvdisasm only
   double build_s = 0;
   bool cached = false;
-  bool without_device = false;  // it was imported and constructed where no device was seen
+  bool without_device = false;         // it was imported and constructed where no device was seen
   std::optional<std::string> failure;  // set: it did not build; the message
   BuildFault fault = BuildFault::kOther;
   int line = 0;  // of its source, which the failure is about; 0: none is known
   std::string log;
-  // Device form only, as its launches are planned for one size: the candidate for the other size.
-  std::shared_ptr<const BuiltCandidate> at_other_size;
+  // By other size: the candidate for it where its build is another, as in the device form, whose
+  // launches are planned for one size; null: this one.
+  std::vector<std::shared_ptr<const BuiltCandidate>> at_other_sizes;
   bool known = false;  // the same was judged before, and need not be judged again
 };
 
@@ -68,24 +71,27 @@ struct DeviceTarget {
     const std::string& settings;
   };
   std::optional<Size> other_size;
-  bool forks = false;  // builders in Python that do without the device come from a nursery
+  bool forks = false;        // builders in Python that do without the device come from a nursery
+  Constants constants = {};  // of the problem, in the device form
 };
 
 // Compiles a candidate in a sandbox, or imports it once if it is in Python. Not for the device
-// form. `target`: null on the CPU. A source that does not build is a result with `failure`. Errors
-// (kEnvironment): no compiler, no sandbox; kInterrupted.
+// form. `target`: null on the CPU. `constants`: of the problem, for native candidates. A source
+// that does not build is a result with `failure`. Errors (kEnvironment): no compiler, no sandbox;
+// kInterrupted.
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
                                       const std::string& settings, StopToken stop,
-                                      const DeviceTarget* target = nullptr);
+                                      const DeviceTarget* target = nullptr,
+                                      const Constants& constants = {});
 
 // Returns the time that a build may take [s], which is also the time that a Python host may take to
 // load the candidate: as asked for, or a minute, or five where PyTorch compiles an extension or a
 // first call compiles for a device.
 double BuildTimeoutS(const CandidateSource& source, const CandidateLimits& limits, bool on_device);
 
-// Returns true if it builds from its source alone, without a device or the problem.
+// Returns true if it builds from its source alone, without a device, the problem or its constants.
 bool BuildsAlone(const CandidateSource& source);
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
@@ -13,6 +14,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLogBytesMax = 16 * 1024;
 constexpr uint64_t kHeaderBytesMax = 1 << 20;
+constexpr std::string_view kJudgeFolder =
+    "; a candidate of several files is judged as their folder: assay judge PROBLEM FOLDER";
 
 }  // namespace
 
@@ -29,6 +32,21 @@ std::string MemoryText(uint64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
+void SayWhatFailed(const std::string& output, BuiltCandidate* built) {
+  const bool is_folder = IsPackedFolder(built->source.content);
+  built->failure = FirstDiagnostic(output, is_folder ? EntryPath(built->source) : "");
+  // The lines of a folder's source are others than its entry's.
+  if (!is_folder) built->line = LineOfMessage(*built->failure);
+  if (!is_folder && LacksHeader(output)) *built->failure += kJudgeFolder;
+}
+
+std::vector<SandboxFile> SandboxFilesOf(const CandidateSource& source) {
+  std::vector<SandboxFile> files;
+  for (PlacedFile& file : PlacedFiles(source))
+    files.push_back({std::move(file.path), std::move(file.content), false});
+  return files;
+}
+
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built) {
   if (run.timed_out) {
@@ -38,10 +56,7 @@ void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_by
   } else if (run.exit.out_of_memory) {
     built->failure = fmt::format("building took more than {} of memory", MemoryText(memory_bytes));
   } else {
-    built->failure = FirstDiagnostic(run.output);
-    built->line = LineOfMessage(*built->failure);
-    if (built->failure->empty())
-      built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
+    SayWhatFailed(run.output, built);
   }
 }
 

@@ -15,6 +15,12 @@ std::string CappedLog(std::string text);
 // Returns this much memory as --memory takes it: "4G", "256M".
 std::string MemoryText(uint64_t bytes);
 
+// Sets `failure` and `line` from a compiler's output.
+void SayWhatFailed(const std::string& output, BuiltCandidate* built);
+
+// Returns a candidate's files, as its builder's sandbox has them.
+std::vector<SandboxFile> SandboxFilesOf(const CandidateSource& source);
+
 // Sets `failure`, `fault` and `line` from the end of a tool that failed.
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built);

@@ -10,10 +10,12 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/trace.h"
+#include "builders/build_steps.h"
 #include "gpu/judge_kernels.h"
 #include "machine/machine.h"
 #include "toolchain/device_program.h"
 #include "toolchain/nvrtc.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
@@ -23,7 +25,6 @@ namespace fs = std::filesystem;
 constexpr const char* kProgram = "/assay/nvrtc_build";
 constexpr const char* kNoDriver = "/assay/no_driver.so";  // beside it
 constexpr const char* kOutput = "/tmp/image";
-constexpr const char* kSource = "/candidate/kernel.cu";
 constexpr double kOwnKernelsTimeoutS = 60;
 
 struct Compilation {
@@ -46,7 +47,8 @@ Result<ToolRun> Compile(Compilation compilation, double timeout_s, StopToken sto
                                    compilation.architecture, compilation.flags, compilation.macros);
   std::vector<std::string> parts = request.arguments;
   parts.insert(parts.end(), {"nvrtc", Sha256Hex(program)});
-  for (const SandboxFile& file : compilation.files) parts.push_back(file.content);
+  for (const SandboxFile& file : compilation.files)
+    parts.insert(parts.end(), {file.target, file.content});
   ArtifactCache cache((CacheFolder() / "artifacts").string());
   const std::string key = ArtifactCache::Key(parts);
   if (auto artifact = cache.Get(key)) {
@@ -209,29 +211,30 @@ Result<std::string> OwnKernelImage(std::span<const std::string_view> files,
 
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, StopToken stop) {
-  return BuildDevice(source, limits, target.plan, target.gpu.facts().architecture, stop);
+  return BuildDevice(source, limits, target.plan, target.gpu.facts().architecture, stop,
+                     target.constants);
 }
 
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const wire::Plan& plan, const std::string& architecture,
-                                   StopToken stop) {
+                                   StopToken stop, const Constants& constants) {
   const int64_t begin_ns = MonotonicNs();
   BuiltCandidate built;
   built.source = source;
   const auto fail = [&](std::string message) -> Result<BuiltCandidate> {
-    built.line = LineOfMessage(message);
+    if (!IsPackedFolder(source.content)) built.line = LineOfMessage(message);
     built.failure = std::move(message);
     return std::move(built);
   };
-  const auto options = ParseBuildOptions(source.content, source.language);
+  const auto options = ParseBuildOptions(EntryText(source.content), source.language);
   if (!options) return fail(options.error());
-  const auto program = ParseDeviceProgram(source.content);
+  const auto program = ParseDeviceProgram(EntryText(source.content));
   if (!program) return fail(program.error());
   const auto planned = PlanDeviceProgram(*program, TensorsOf(plan), {});
   if (!planned) return fail(planned.error());
   Compilation compilation;
-  compilation.files = {{kSource, source.content, false}};
-  compilation.input = kSource;
+  compilation.files = SandboxFilesOf(source);
+  compilation.input = EntryPath(source);
   for (const PlannedLaunch& launch : planned->launches)
     if (std::find(compilation.kernels.begin(), compilation.kernels.end(), launch.kernel) ==
         compilation.kernels.end())
@@ -240,7 +243,12 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   if (launches == nullptr) return fail("it has more launches, arguments or buffers than allowed");
   built.launches.assign(reinterpret_cast<const char*>(launches.get()), sizeof *launches);
   compilation.architecture = architecture;
+  ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
   compilation.flags = options->flags;
+  for (std::string& flag : ConstantFlags(source.content, header, constants))
+    compilation.flags.push_back(std::move(flag));
+  // NVRTC looks for headers beside no file.
+  if (IsPackedFolder(source.content)) compilation.flags.push_back("-I" + std::string(kFilesFolder));
   compilation.macros = planned->macros;
   built.compiler = "NVRTC for " + architecture;
   built.flags = fmt::format("{}", fmt::join(options->flags, " "));
@@ -249,15 +257,13 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
       Compile(std::move(compilation), BuildTimeoutS(source, limits, true), stop, &built.cached));
   built.log = run.output.substr(0, 16 * 1024);
   if (run.artifact.empty()) {
-    if (run.timed_out) built.fault = BuildFault::kTimedOut;
-    std::string message =
-        run.timed_out
-            ? fmt::format("building took longer than {:.0f} s (--build-timeout) and was stopped",
-                          BuildTimeoutS(source, limits, true))
-            : FirstDiagnostic(run.output);
-    if (message.empty())
-      message = fmt::format("the compiler failed with exit code {}", run.exit.status);
-    return fail(std::move(message));
+    if (!run.timed_out) {
+      SayWhatFailed(run.output, &built);
+      return built;
+    }
+    built.fault = BuildFault::kTimedOut;
+    return fail(fmt::format("building took longer than {:.0f} s (--build-timeout) and was stopped",
+                            BuildTimeoutS(source, limits, true)));
   }
   built.artifact = std::move(run.artifact);
   built.build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;

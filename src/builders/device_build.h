@@ -28,6 +28,6 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
 // The same where no device is needed; `architecture`: NVRTC's name, "sm_90a".
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const wire::Plan& plan, const std::string& architecture,
-                                   StopToken stop);
+                                   StopToken stop, const Constants& constants = {});
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "builders/build_steps.h"
 #include "builders/python_build.h"
 #include "toolchain/nvcc.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
@@ -41,7 +42,7 @@ Result<BuiltCandidate> Compile(BuiltCandidate built, Compilation compilation,
   }
   request.arguments = std::move(compilation.command);
   request.environment = CompilerEnvironment(compilation.compilers_folder);
-  request.files.push_back({compilation.input, built.source.content, false});
+  for (SandboxFile& file : SandboxFilesOf(built.source)) request.files.push_back(std::move(file));
   if (!compilation.bind.empty()) request.binds.push_back({compilation.bind, compilation.bind});
   request.may_start_processes = true;
   request.limits.memory_bytes = compilation.memory_bytes;
@@ -61,10 +62,19 @@ Result<BuiltCandidate> Compile(BuiltCandidate built, Compilation compilation,
   return built;
 }
 
+// Adds macros of constants to a build's flags, which a verdict keeps.
+Result<void> AddConstants(const CandidateSource& source, const Constants& constants,
+                          std::vector<std::string>* flags) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
+  for (std::string& flag : ConstantFlags(source.content, header, constants))
+    flags->push_back(std::move(flag));
+  return {};
+}
+
 Result<BuiltCandidate> BuildForProcessor(BuiltCandidate built, const CandidateLimits& limits,
-                                         StopToken stop) {
+                                         const Constants& constants, StopToken stop) {
   const CandidateSource& source = built.source;
-  auto options = ParseBuildOptions(source.content, source.language);
+  auto options = ParseBuildOptions(EntryText(source.content), source.language);
   if (!options) {
     built.failure = options.error();
     built.line = LineOfMessage(options.error());
@@ -77,8 +87,9 @@ Result<BuiltCandidate> BuildForProcessor(BuiltCandidate built, const CandidateLi
     return built;
   }
   ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, std::move(found));
+  ASSAY_RETURN_IF_ERROR(AddConstants(source, constants, &options->flags));
   Compilation compilation;
-  compilation.input = source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
+  compilation.input = EntryPath(source);
   compilation.command =
       CompileCommand(compiler, *options, source.language, compilation.input, kOutput);
   compilation.key = {compiler.path, compiler.version, ProcessorIdentity()};
@@ -88,10 +99,11 @@ Result<BuiltCandidate> BuildForProcessor(BuiltCandidate built, const CandidateLi
 }
 
 Result<BuiltCandidate> BuildForDevice(BuiltCandidate built, const CandidateLimits& limits,
-                                      const DeviceTarget& target, StopToken stop) {
+                                      const DeviceTarget& target, const Constants& constants,
+                                      StopToken stop) {
   // ptxas on large templates takes several times what a compiler for processors does.
   constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
-  const auto options = ParseBuildOptions(built.source.content, built.source.language);
+  auto options = ParseBuildOptions(EntryText(built.source.content), built.source.language);
   if (!options) {
     built.failure = options.error();
     built.line = LineOfMessage(options.error());
@@ -104,12 +116,13 @@ Result<BuiltCandidate> BuildForDevice(BuiltCandidate built, const CandidateLimit
         *library);
     return built;
   }
+  ASSAY_RETURN_IF_ERROR(AddConstants(built.source, constants, &options->flags));
   ASSAY_ASSIGN_OR_RETURN(const Nvcc nvcc, FindNvcc());
   // nvcc has one compile the host's part.
   ASSAY_ASSIGN_OR_RETURN(const Compiler host_compiler, FindCompiler("g++", "cpp"));
   const bool shown = nvcc.toolkit.starts_with("/usr/") || nvcc.toolkit == "/usr";
   Compilation compilation;
-  compilation.input = "/candidate/kernel.cu";
+  compilation.input = EntryPath(built.source);
   compilation.command = NvccCommand(nvcc, options->flags, target.gpu.facts().architecture,
                                     compilation.input, kOutput);
   compilation.key = {nvcc.version, host_compiler.version};
@@ -129,19 +142,22 @@ std::string ArtifactHash(const BuiltCandidate& built) {
     return {};
   std::vector<std::string> parts{built.source.form == CandidateForm::kDevice ? "device" : "native",
                                  built.artifact, built.launches};
-  if (built.at_other_size) parts.push_back(ArtifactHash(*built.at_other_size));
+  for (const auto& other : built.at_other_sizes)
+    if (other) parts.push_back(ArtifactHash(*other));
   return ArtifactCache::Key(parts);
 }
 
 bool BuildsAlone(const CandidateSource& source) {
-  return source.form == CandidateForm::kNative && !source.IsCuda();
+  if (source.form != CandidateForm::kNative || source.IsCuda()) return false;
+  const auto header = KernelHeader();
+  return !header || MacrosNamed(source.content, *header).empty();
 }
 
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
                                       const std::string& settings, StopToken stop,
-                                      const DeviceTarget* target) {
+                                      const DeviceTarget* target, const Constants& constants) {
   ASSAY_CHECK(source.form != CandidateForm::kDevice);  // BuildDevice's
   ASSAY_CHECK(!source.IsCuda() || target != nullptr);
   const int64_t begin_ns = MonotonicNs();
@@ -150,8 +166,8 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
   auto result =
       source.form == CandidateForm::kPython
           ? BuildPython(std::move(built), limits, python, init_arguments, settings, target, stop)
-      : source.IsCuda() ? BuildForDevice(std::move(built), limits, *target, stop)
-                        : BuildForProcessor(std::move(built), limits, stop);
+      : source.IsCuda() ? BuildForDevice(std::move(built), limits, *target, constants, stop)
+                        : BuildForProcessor(std::move(built), limits, constants, stop);
   if (result) result->build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return result;
 }

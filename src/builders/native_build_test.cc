@@ -151,7 +151,7 @@ TEST(ArtifactHashes, CoverAllThatRunsAndNothingElse) {
     EXPECT_NE(ArtifactHash(other), hash);
   }
   BuiltCandidate sized = built;
-  sized.at_other_size = std::make_shared<BuiltCandidate>(built);
+  sized.at_other_sizes = {nullptr, std::make_shared<BuiltCandidate>(built)};
   EXPECT_NE(ArtifactHash(sized), hash);
   BuiltCandidate native = built;
   native.source.form = CandidateForm::kNative;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "builders/build_steps.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
@@ -45,13 +46,14 @@ Result<NativeCode> ReadNativeCode(const CandidateSource& source, const Candidate
   NativeCode none;
   if (!BuildsAlone(source) || VectorBits() == 0 || ::access(kObjdump, X_OK) != 0) return none;
   CandidateSource with_lines = source;
-  with_lines.content += source.language == "c" ? "\n/*! flags -g */\n" : "\n//! flags -g\n";
+  with_lines.content = WithEntryText(
+      source.content, std::string(EntryText(source.content)) +
+                          (source.language == "c" ? "\n/*! flags -g */\n" : "\n//! flags -g\n"));
   ASSAY_ASSIGN_OR_RETURN(const BuiltCandidate built,
                          BuildCandidate(with_lines, limits, PythonRuntime(), "", "", stop));
   if (built.failure) return none;
   ASSAY_ASSIGN_OR_RETURN(const std::string listing, List(built.artifact, stop));
-  NativeCode code = ReadNativeListing(
-      listing, source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp");
+  NativeCode code = ReadNativeListing(listing, EntryPath(source));
   code.machine_vector_bits = VectorBits();
   return code;
 }

@@ -15,6 +15,7 @@
 #include "hosts/device_access.h"
 #include "hosts/nursery.h"
 #include "toolchain/nvcc.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
@@ -69,7 +70,7 @@ void ExplainFailure(const ToolRun& run, BuiltCandidate* built) {
     said.erase(said.find_last_not_of(" \t\n") + 1);
     if (run.exit.exited && run.exit.status == kExtensionExit) built->fault = BuildFault::kExtension;
     if (run.exit.exited && run.exit.status == kNotHereExit) built->fault = BuildFault::kNotHere;
-    built->line = LineOfCandidate(said);
+    if (!IsPackedFolder(built->source.content)) built->line = LineOfCandidate(said);
     built->failure = std::move(said);
     return;
   }
@@ -278,7 +279,7 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                    const std::string& settings, const DeviceTarget* target,
                                    StopToken stop) {
   built.compiler = "Python " + python.version;
-  if (IsBlank(built.source.content)) {
+  if (IsBlank(std::string(EntryText(built.source.content)))) {
     built.failure = fmt::format("{} is empty: a candidate in Python defines a class ModelNew",
                                 std::filesystem::path(built.source.path).filename().string());
     return built;

@@ -44,6 +44,14 @@ Json ToJson(const MutantRecord& mutant) {
           {"mend", mutant.mend.empty() ? Json() : Json(mutant.mend)}};
 }
 
+Json ToJson(const OperatorRecord& called) {
+  return {{"name", called.name},
+          {"line", called.line},
+          {"result", OperatorResultName(called.result)},
+          {"mutant", called.mutant.empty() ? Json() : Json(called.mutant)},
+          {"mend", called.mend.empty() ? Json() : Json(called.mend)}};
+}
+
 Json ToJson(const AuditFinding& finding) {
   return {{"finding", finding.name},
           {"subject", finding.subject.empty() ? Json() : Json(finding.subject)},
@@ -53,9 +61,10 @@ Json ToJson(const AuditFinding& finding) {
 }
 
 Json ToJson(const ProblemAudit& audit) {
-  Json findings = Json::array(), mutants = Json::array();
+  Json findings = Json::array(), mutants = Json::array(), operators = Json::array();
   for (const AuditFinding& finding : audit.findings) findings.push_back(ToJson(finding));
   for (const MutantRecord& mutant : audit.mutants) mutants.push_back(ToJson(mutant));
+  for (const OperatorRecord& called : audit.operators) operators.push_back(ToJson(called));
   const MutantRecord* weakest = audit.Weakest();
   return {{"name", audit.problem.name},
           {"path", audit.problem.path},
@@ -76,6 +85,7 @@ Json ToJson(const ProblemAudit& audit) {
           {"weakest", weakest != nullptr ? ToJson(*weakest) : Json()},
           {"findings", findings},
           {"mutants", mutants},
+          {"operators", operators},
           {"seconds", audit.seconds}};
 }
 

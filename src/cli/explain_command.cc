@@ -9,6 +9,7 @@
 #include "model/verdict_json.h"
 #include "problem/gradients.h"
 #include "problem/suite.h"
+#include "session/asked_terms.h"
 #include "studies/explain.h"
 
 namespace assay {
@@ -58,10 +59,11 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(
       request.problem, ResolveProblem({problem.path, "", problem.set, gradients}, SuiteFolders()));
   request.problem.set = problem.set;
-  ASSAY_ASSIGN_OR_RETURN(request.candidate_source,
-                         ReadFile(request.verdict.candidate.path, 1 << 20));
-  if (gradients && request.verdict.candidate.language == Language::kPython)
-    request.candidate_source = CandidateWithGradients(request.candidate_source);
+  ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate, ReadCandidate(request.verdict.candidate.path));
+  if (gradients) {
+    ASSAY_ASSIGN_OR_RETURN(candidate, WithGradients(std::move(candidate)));
+  }
+  request.candidate_source = std::move(candidate.content);
   request.folder = options.output.empty() ? "explain-" + request.verdict.id : options.output;
   request.python = options.python;
   return ExplainVerdict(request);

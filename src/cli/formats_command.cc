@@ -100,6 +100,7 @@ int RunImport(const ImportOptions& options) {
   if (!imported) return ReportError(imported.error());
   for (size_t i = 0; i < imported->left_out.size() && i < kLeftOutShown; ++i)
     Notice("left out: " + imported->left_out[i]);
+  for (const std::string& note : imported->notes) Notice(note);
   if (imported->left_out.size() > kLeftOutShown)
     Notice(fmt::format("left out: {} more", imported->left_out.size() - kLeftOutShown));
   if (imported->candidates.empty())

@@ -100,26 +100,8 @@ void AddEffort(AskedTerms* asked, std::string* sanitize, CLI::App& command) {
       ->check(Between(0.5, 600.0));
 }
 
-}  // namespace
-
-void JudgeOptions::AddTo(CLI::App& command) {
-  problem.AddTo(command);
-  problem.AddGradTo(command);
-  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
-  command
-      .add_option("--device", asked.device,
-                  "Where to judge: cpu or cuda (default: as the candidates need)")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command
-      .add_option("--baseline", asked.baselines,
-                  "The reference to beat: eager, compiled, compiled-reduce-overhead or "
-                  "compiled-max-autotune. Several, with commas: the first decides. best: all are "
-                  "measured, and the hardest to beat decides")
-      ->capture_default_str();
-  command.add_option("--against", asked.against, "Judge against this candidate instead of PyTorch");
-  command.add_option("--p", asked.threshold, "Speedup that the candidate must exceed")
-      ->capture_default_str();
-  AddThreadsOfASide(&asked.threads, command);
+// Options of gate 1: how outputs are compared, and on which values.
+void AddCorrectness(AskedTerms& asked, CLI::App& command) {
   command.add_option(
       "--precision", asked.precision,
       "Precision that is enough: float64, float32, tf32, float16 or bfloat16 (default: the "
@@ -133,6 +115,11 @@ void JudgeOptions::AddTo(CLI::App& command) {
                   "a candidate may prepare them once. constructed: the same, with the values that "
                   "the constructor made")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command
+      .add_option("--state", asked.state,
+                  "Whether what forward changes in its module, such as running statistics, is "
+                  "compared: compared (default), in candidates in Python, or ignored")
+      ->check(CLI::IsMember({"compared", "ignored"}));
   command
       .add_option("--special-values", asked.special_values,
                   "If outputs differ where inputs are NaN or infinite: noted, or required, which "
@@ -150,6 +137,32 @@ void JudgeOptions::AddTo(CLI::App& command) {
       .add_flag("--one-size", asked.one_size,
                 "Check this size alone: the candidate may be wrong at others")
       ->excludes("--ragged");
+}
+
+}  // namespace
+
+void JudgeOptions::AddTo(CLI::App& command) {
+  problem.AddTo(command);
+  problem.AddGradTo(command);
+  command
+      .add_option("CANDIDATE", candidates,
+                  "Candidates: .cpp, .c, .cu or .py files, answers of models (.txt, .md), folders")
+      ->required();
+  command
+      .add_option("--device", asked.device,
+                  "Where to judge: cpu or cuda (default: as the candidates need)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command
+      .add_option("--baseline", asked.baselines,
+                  "The reference to beat: eager, compiled, compiled-reduce-overhead or "
+                  "compiled-max-autotune. Several, with commas: the first decides. best: all are "
+                  "measured, and the hardest to beat decides")
+      ->capture_default_str();
+  command.add_option("--against", asked.against, "Judge against this candidate instead of PyTorch");
+  command.add_option("--p", asked.threshold, "Speedup that the candidate must exceed")
+      ->capture_default_str();
+  AddThreadsOfASide(&asked.threads, command);
+  AddCorrectness(asked, command);
   AddEffort(&asked, &sanitize, command);
   AddPython(&asked.python, command);
   command

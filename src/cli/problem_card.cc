@@ -4,6 +4,7 @@
 #include "doctor/doctor.h"
 #include "problem/suite.h"
 #include "rules/roofline.h"
+#include "session/problem_coverage.h"
 #include "values/work_account.h"
 
 namespace assay {
@@ -29,6 +30,7 @@ Result<void> WithProblemCard(const InspectRequest& request,
   std::string notice;
   const MachineProfile machine = LoadMachineProfile(&notice);
   if (!notice.empty()) Notice(notice);
+  card.coverage = KeptCoverage(request.problem, inspection.torch_version, "");
   card.bound = MakeBound(card.work, IsFloat64(inspection.account), machine, card.threads, false);
   show(card);
   return {};

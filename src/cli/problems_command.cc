@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/problem_card.h"
 #include "machine/machine.h"
+#include "model/verdict_json.h"
 #include "report/problem_report.h"
 #include "report/terminal.h"
 #include "studies/inspect.h"
@@ -80,6 +81,8 @@ Json ToJson(const ProblemCard& card) {
                    {"regime", nullptr},
                    {"wall_ns", nullptr},
                    {"operators", operators}};
+  document["coverage"] =
+      card.coverage ? Json::parse(CoverageToJson(*card.coverage)) : Json(nullptr);
   if (card.work.operations_from == "unknown") document["operations"] = nullptr;
   if (card.bound) {
     document["bound_ns"] = card.bound->bound_ns;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -287,9 +288,23 @@ class RunCall {
         path = folder / (name + "_assay.json");
       }
     }
+    const std::vector<std::string> untimed = UntimedSamples(rows);
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, EvalResultsText(rows)));
     Notice("wrote " + path.string());
+    if (!untimed.empty()) Notice(AboutUntimed(path.string(), untimed));
     return {};
+  }
+
+  static std::string AboutUntimed(const std::string& path, std::vector<std::string> untimed) {
+    const size_t count = untimed.size();
+    if (count > kDisagreementsShown) {
+      untimed.resize(kDisagreementsShown);
+      untimed.push_back(fmt::format("{} more", count - kDisagreementsShown));
+    }
+    return fmt::format(
+        "left out of {}, being correct without a time, which KernelBench's scripts would average: "
+        "{}; assay score counts {}",
+        path, fmt::join(untimed, ", "), count == 1 ? "it" : "them");
   }
 
   void ShowDisagreements(const std::string& path, const EvalResults& theirs,

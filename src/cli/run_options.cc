@@ -65,6 +65,11 @@ void AddTerms(RunOptions* options, CLI::App& command) {
       .add_option("--weights", options->asked.weights,
                   "Weights of timed calls, as in assay judge: varied, constant or constructed")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command
+      .add_option("--state", options->asked.state,
+                  "Whether what forward changes in its module is compared, as in assay judge: "
+                  "compared or ignored")
+      ->check(CLI::IsMember({"compared", "ignored"}));
   command.add_option("--tolerance", options->asked.tolerance,
                      "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
                      "KernelBench's rule");

@@ -37,6 +37,10 @@ Result<std::unique_ptr<Writer>> WriterFor(const SearchSettings& settings, StopTo
   terms.temperature = settings.temperature;
   std::string notice;
   terms.machine = LoadMachineProfile(&notice);
+  if (notice.empty() && terms.machine.ceilings.empty() && terms.machine.gpus.empty())
+    notice =
+        "this machine's ceilings are not known, so that no prompt tells them: run assay doctor "
+        "once";
   if (!notice.empty()) Notice(notice);
   terms.read_code = [stop](const CandidateSource& source) {
     return ReadNativeCode(source, {}, stop).value_or(NativeCode());

@@ -161,7 +161,7 @@ class Submitter {
       Print(VerdictToJson(verdict, 2) + "\n");
     } else {
       CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
-      style.saved = false;
+      style.saved = style.here = false;
       Print(RenderCard(verdict, style));
       Print(Printable(fmt::format("{}/verdicts/{}", server_.base(), verdict.id), style.unicode) +
             "\n");

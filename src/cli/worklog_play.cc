@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "answer/code_of_answer.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/exit_code.h"
@@ -15,7 +16,6 @@
 #include "cli/worklog_judge.h"
 #include "cli/worklog_match.h"
 #include "machine/machine.h"
-#include "propose/code_of_answer.h"
 #include "propose/transcript.h"
 #include "report/card.h"
 #include "report/terminal.h"

@@ -233,6 +233,7 @@ std::optional<CallCheck> CheckRows(const RowsOnHost& rows, const WrongRows& wron
   check.mismatch = std::move(result.mismatch);
   check.hint = std::move(hint.text);
   check.mistake = hint.mistake;
+  check.fits = hint.fits;
   check.part = ByteRange{wrong.rows.offset, wrong.rows.size_bytes};
   return check;
 }
@@ -356,6 +357,7 @@ CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t mast
     if (hint.text.empty()) hint = FailureHint(views[i], result, full);
     check.hint = std::move(hint.text);
     check.mistake = hint.mistake;
+    check.fits = hint.fits;
   }
   return check;
 }

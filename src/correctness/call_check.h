@@ -47,10 +47,11 @@ struct CallCheck {
   bool meets_a_class = true;  // false: beyond every class; `shown` has no meaning
   std::optional<Mismatch> mismatch;
   std::string hint;
-  Mistake mistake = Mistake::kNone;  // as the hint describes it
-  bool stray = false;                // it wrote where it must not
-  bool lacked_memory = false;        // nothing was written; the host says that memory ran out
-  bool not_here = false;             // the host says that it needs what this machine lacks
+  Mistake mistake = Mistake::kNone;    // as the hint describes it
+  std::optional<PrecisionClass> fits;  // as Hint's
+  bool stray = false;                  // it wrote where it must not
+  bool lacked_memory = false;          // nothing was written; the host says that memory ran out
+  bool not_here = false;               // the host says that it needs what this machine lacks
   // Elements whose truth rounding moves (rules/moved_elements.h), of `elements` in all; the errors
   // above are of the others.
   int64_t left_out = 0, elements = 0;

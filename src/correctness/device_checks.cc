@@ -95,11 +95,13 @@ class Checks {
 
   std::vector<std::optional<CallCheck>> Run(const LiveSlots& live, const HostOutputs& outputs) {
     if (const auto compared = live.Compare(oracle_, outputs, native_))
-      for (size_t i = 0; i < native_.size(); ++i) Conclude(native_parts_[i], (*compared)[i]);
+      for (size_t i = 0; i < native_.size(); ++i)
+        Conclude(native_parts_[i], native_[i], (*compared)[i]);
     else
       checks_.assign(checks_.size(), std::nullopt);
-    if (const auto measured = live.CompareWithTruth(oracle_, outputs, with_truth_))
-      for (size_t i = 0; i < with_truth_.size(); ++i) Conclude(truth_parts_[i], (*measured)[i]);
+    if (const auto measured = live.CompareWithTruth(oracle_, outputs, measured_))
+      for (size_t i = 0; i < measured_.size(); ++i)
+        Conclude(measured_parts_[i], measured_[i].has_truth, (*measured)[i]);
     else
       checks_.assign(checks_.size(), std::nullopt);
     return std::move(checks_);
@@ -113,8 +115,8 @@ class Checks {
     if (view.count == 0 || NativeClass(view.dtype) == PrecisionClass::kFloat8) return false;
     if (checked.float64 && oracle_.description().float64_supported && IsFloatingPoint(view.dtype)) {
       if (!DeviceMeasures(view.dtype)) return false;
-      with_truth_.push_back({spec, checked.slot, checked.master, 0});
-      truth_parts_.push_back({call, output});
+      measured_.push_back({spec, checked.slot, checked.master, 0});
+      measured_parts_.push_back({call, output});
       return true;
     }
     const auto limit = CheapScanLimit(view, rule_, checked.errors[output]);
@@ -130,20 +132,31 @@ class Checks {
     if (check) Add(*result, outputs_[part.output].view, &*check);
   }
 
-  void Conclude(Part part, const JudgeKernels::Compared& compared) {
+  // An output that the cheap scan does not settle is measured element by element.
+  void Conclude(Part part, DeviceSlots::PlacedOutput placed,
+                const JudgeKernels::Compared& compared) {
+    const OutputView& view = outputs_[part.output].view;
     MeasuredErrors errors;
     errors.norm = compared.norm;
     errors.element = compared.element;
     errors.max_abs = compared.max_abs;
-    Settle(part, compared.within ? ConcludeCheaply(outputs_[part.output].view, rule_,
-                                                   calls_[part.call].errors[part.output], errors)
-                                 : std::nullopt);
+    const auto result =
+        compared.within
+            ? ConcludeCheaply(view, rule_, calls_[part.call].errors[part.output], errors)
+            : std::nullopt;
+    if (result || !IsFloatingPoint(view.dtype) || !DeviceMeasures(view.dtype))
+      return Settle(part, result);
+    placed.has_truth = false;
+    measured_.push_back(placed);
+    measured_parts_.push_back(part);
   }
 
-  void Conclude(Part part, const JudgeKernels::Measured& measured) {
+  void Conclude(Part part, bool has_truth, const JudgeKernels::Measured& measured) {
     const OutputView& view = outputs_[part.output].view;
     if (FeelsDenormals(measured, view.dtype)) return Settle(part, std::nullopt);
     ReferenceError learned = calls_[part.call].errors[part.output];
+    if (!has_truth)
+      return Settle(part, ConcludeWithReference(view, rule_, learned, ErrorsOf(measured)));
     Settle(part, ConcludeWithOracle(view, rule_, calls_[part.call].ordinary ? &learned : nullptr,
                                     ErrorsOf(measured)));
   }
@@ -153,8 +166,8 @@ class Checks {
   const CompareRule& rule_;
   std::vector<Output> outputs_;
   std::vector<std::optional<CallCheck>> checks_;
-  std::vector<DeviceSlots::PlacedOutput> native_, with_truth_;
-  std::vector<Part> native_parts_, truth_parts_;
+  std::vector<DeviceSlots::PlacedOutput> native_, measured_;
+  std::vector<Part> native_parts_, measured_parts_;
 };
 
 }  // namespace

@@ -23,15 +23,28 @@ using wire::Role;
 
 namespace {
 
-constexpr int kOrdinaryDraws = 3;
 constexpr std::string_view kOnlyRounding =
     "; where that is only rounding, --tolerance allclose:1e-2 compares with its native output "
     "instead";
+template <typename Predicate>
+bool HasTensors(const wire::Plan& plan, Role role, const Predicate& of_dtype) {
+  return std::any_of(plan.arguments, plan.arguments + plan.argument_count,
+                     [&](const ArgumentSpec& a) {
+                       return a.role == role && a.kind == wire::Kind::kTensor && of_dtype(a.dtype);
+                     });
+}
+
 bool HasFloats(const wire::Plan& plan, Role role) {
-  return std::any_of(
-      plan.arguments, plan.arguments + plan.argument_count, [role](const ArgumentSpec& a) {
-        return a.role == role && a.kind == wire::Kind::kTensor && IsFloatingPoint(a.dtype);
-      });
+  return HasTensors(plan, role, IsFloatingPoint);
+}
+
+// Whether an unusual kind of draw may change inputs (assay_host/draws.py).
+bool MayChange(const wire::Plan& plan, DrawKind kind) {
+  if (HasFloats(plan, Role::kInput)) return true;
+  return kind == DrawKind::kZeroOne && HasTensors(plan, Role::kInput, [](wire::DType dtype) {
+           return dtype == wire::DType::kInt8 || dtype == wire::DType::kUInt8 ||
+                  dtype == wire::DType::kInt16;
+         });
 }
 
 // Drops the draws that do not fit the time, once the first is made.
@@ -190,9 +203,7 @@ class Learning {
       draw->reason = "every element of its outputs is NaN or infinite";
     draw->dropped = !draw->reason.empty();
     if (ordinary && draw->dropped)
-      return MeaninglessReference(found.reason.empty() || rule_.allclose
-                                      ? draw->reason
-                                      : draw->reason + std::string(kOnlyRounding));
+      return MeaninglessReference(draw->reason + AdviceOn(oracle, found.reason));
     if (draw->dropped) return {};
     if (ordinary) not_finite_by_design_ = not_finite_by_design_ || !found.all_numbers;
     Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
@@ -202,6 +213,15 @@ class Learning {
   }
 
  private:
+  // Advice on ordinary outputs that are off from float64 for this reason.
+  std::string AdviceOn(const Oracle& oracle, const std::string& reason) const {
+    if (reason.empty()) return {};
+    // The vectors of float64 may have other signs.
+    if (const std::string advice = oracle.AdviceOnManyAnswers(); !advice.empty())
+      return "; " + advice;
+    return rule_.allclose ? "" : std::string(kOnlyRounding);
+  }
+
   // Of random signs timed calls have but one draw to learn from: those of ordinary ones count, too.
   template <typename See>
   void Learn(DrawKind kind, const See& see) {
@@ -226,14 +246,22 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   DrawSet set;
   set.special_values_ = rule.special_values;
   std::mt19937_64 random(seed);
-  for (int i = 0; i < kOrdinaryDraws; ++i)
+  for (uint32_t i = 0; i < kOrdinaryDraws; ++i)
     set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
-  if (HasFloats(oracle.plan(), Role::kInput) && Stands(Defence::kVariedDraws))
-    for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
+  for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
+    if (Stands(Defence::kVariedDraws) && MayChange(oracle.plan(), static_cast<DrawKind>(kind)))
       set.draws_.push_back({static_cast<DrawKind>(kind), random() >> 1, 0, false, {}});
+  // A patch of each form: the seed's remainder says which (assay_host/draws.py).
+  if (set.draws_.back().kind == DrawKind::kPatch) {
+    set.draws_.pop_back();
+    for (uint64_t form = 0; form < kPatchForms; ++form)
+      set.draws_.push_back(
+          {DrawKind::kPatch, (random() >> 1) / kPatchForms * kPatchForms + form, 0, false, {}});
+  }
   // Masters are shared with the value pool: at most half of them, and one for all where memory is
   // short.
   const auto wanted = static_cast<uint32_t>(set.draws_.size());
+  ASSAY_CHECK(wanted <= kDrawsMax);
   const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
   set.slots_used_ = room >= wanted ? wanted : 1;
   ForEachOutput(oracle.plan(), [&](const ArgumentSpec&) { set.errors_.emplace_back(); });

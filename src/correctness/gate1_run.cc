@@ -6,6 +6,7 @@
 #include <random>
 
 #include "correctness/rounding.h"
+#include "correctness/state_check.h"
 
 namespace assay {
 
@@ -56,10 +57,52 @@ std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& hos
   return bytes;
 }
 
+// A right call, by its draw and a sample of what it wrote.
+struct RightCall {
+  size_t index = 0;
+  std::vector<std::byte> sample;
+};
+
+// Elements of each output, from all over it; empty on a device, where reading takes long.
+std::vector<std::byte> SampleOf(const Gate1Setup& setup, const LiveHost& host, uint32_t slot) {
+  constexpr uint64_t kElementsMax = 256;
+  if (setup.live.on_device()) return {};
+  const std::byte* written = setup.live.Written(host.outputs, slot);
+  std::vector<std::byte> sample;
+  const wire::Plan& plan = setup.live.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != wire::Role::kOutput) continue;
+    const uint64_t element = wire::ElementBytes(argument.dtype);
+    const uint64_t count = argument.size_bytes / element;
+    const uint64_t step = std::max<uint64_t>(1, count / kElementsMax);
+    for (uint64_t at = 0; at < count; at += step) {
+      const std::byte* begin = written + argument.offset + at * element;
+      sample.insert(sample.end(), begin, begin + element);
+    }
+  }
+  return sample;
+}
+
+// Whether a wrong call, which wrote `before`, gave what an earlier one gives for other inputs.
+bool GivesAnEarlierResult(const Gate1Setup& setup, LiveHost& host, const Place& place,
+                          const std::vector<RightCall>& right,
+                          const std::vector<std::byte>& before) {
+  const std::vector<std::byte> sample = SampleOf(setup, host, place.slot);
+  for (const RightCall& one : right) {
+    if (sample.empty() || one.sample != sample) continue;
+    const auto master = setup.draws.Master(setup.oracle, one.index);
+    return master && Call(setup, host, *master, place) &&
+           WrittenBytes(setup, host, place.slot, std::nullopt) == before;
+  }
+  return false;
+}
+
 // Makes the draw's call again, and that of the first draw. Returns how a wrong call depends on more
 // than its inputs; empty text: it does not, or nothing could be found out.
 Hint HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, const Place& place,
-                    const HintContext& context, const std::optional<ByteRange>& part) {
+                    const HintContext& context, const std::optional<ByteRange>& part,
+                    const std::vector<RightCall>& right) {
   const uint32_t slot = place.slot;
   const auto passes = [&](uint32_t master, const HintContext& of) {
     return CheckCall(setup.oracle, setup.live, host, slot, master, true, setup.rule,
@@ -67,6 +110,10 @@ Hint HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, const
         .passed;
   };
   const std::vector<std::byte> before = WrittenBytes(setup, host, slot, part);
+  if (!part && GivesAnEarlierResult(setup, host, place, right, before))
+    return {
+        "gives the results of an earlier call on other inputs: it keeps them, or leaves inputs out",
+        Mistake::kLaterCall};
   Hint hint;
   std::string& text = hint.text;
   auto master = setup.draws.Master(setup.oracle, index);
@@ -98,7 +145,8 @@ Hint HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, const
 
 // One call of the candidate on one draw, checked against the oracle.
 HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index,
-                              const Place& place, bool ordinary_passed, Gate1Result* result) {
+                              const Place& place, const std::vector<RightCall>& right,
+                              bool ordinary_passed, Gate1Result* result) {
   const Draw& draw = setup.draws.draws()[index];
   auto master = setup.constant_weights ? setup.draws.MasterOfConstant(setup.oracle, index)
                                        : setup.draws.Master(setup.oracle, index);
@@ -132,10 +180,11 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check = std::move(*again);
   }
   if ((!check.mismatch && !check.by_check) || check.stray || check.could_not_ask) return check;
-  if (Hint differs = HowCallsDiffer(setup, host, index, place, context, check.part);
+  if (Hint differs = HowCallsDiffer(setup, host, index, place, context, check.part, right);
       !differs.text.empty()) {
     check.hint = check.by_check ? check.hint + "; it " + differs.text : std::move(differs.text);
     check.mistake = differs.mistake;
+    check.fits.reset();
   } else {
     result->wrong_values = !check.passed && draw.kind == DrawKind::kOrdinary;
   }
@@ -147,6 +196,57 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
 bool OnlyDiffers(const CallCheck& check, DrawKind kind, const CompareRule& rule) {
   return !check.passed && kind == DrawKind::kSpecialValues && !rule.special_values &&
          !check.stray && !check.lacked_memory;
+}
+
+// Whether the candidate would pass this size with a coarser class, after the draw at `failed` alone
+// did not pass as it is: makes the calls that are left.
+bool PassesWith(PrecisionClass precision, const Gate1Setup& setup, LiveHost& host, size_t failed,
+                const Place& place) {
+  Gate1Setup coarser = setup;
+  coarser.rule.required = precision;
+  Gate1Result unused;
+  const auto& draws = setup.draws.draws();
+  for (size_t i = failed + 1; i < draws.size(); ++i) {
+    if (draws[i].dropped) continue;
+    const auto check = RunDraw(coarser, host, i, place, {}, true, &unused);
+    if (!check || !(check->passed || OnlyDiffers(*check, draws[i].kind, coarser.rule)))
+      return false;
+  }
+  return true;
+}
+
+// Names the option that accepts a candidate of coarser precision, if it does.
+std::string WithOption(const CallCheck& check, const Gate1Setup& setup, LiveHost& host,
+                       size_t failed, const Place& place) {
+  const bool fits = check.fits && check.meets_a_class && check.shown <= *check.fits;
+  if (!fits || setup.rule.allclose || !PassesWith(*check.fits, setup, host, failed, place))
+    return check.hint;
+  return fmt::format("{}; with --precision {} all draws of this size pass", check.hint,
+                     PrecisionClassName(*check.fits));
+}
+
+// Makes the first draw's call once more, and compares what it leaves in its module.
+HostResult<void> PassState(const Gate1Setup& setup, LiveHost& host, const Place& place,
+                           Correctness* correctness) {
+  if (std::string scattered = NoteOfScatteredState(setup.draws.reference_errors());
+      !scattered.empty()) {
+    correctness->note = std::move(scattered);
+    return {};
+  }
+  const auto master = setup.constant_weights ? setup.draws.MasterOfConstant(setup.oracle, 0)
+                                             : setup.draws.Master(setup.oracle, 0);
+  if (!master) return std::unexpected(master.error());
+  if (auto called = Call(setup, host, *master, place); !called)
+    return std::unexpected(called.error());
+  auto check =
+      CheckState(setup.oracle, host, place.slot, *master, setup.rule, setup.call_timeout_s);
+  if (!check) return std::unexpected(check.error());
+  correctness->note = std::move(check->note);
+  if (check->wrong.empty()) return {};
+  correctness->passed = false;
+  correctness->hint = check->wrong + "; --state ignored judges outputs alone";
+  correctness->mistake = Mistake::kState;
+  return {};
 }
 
 std::string AboutLeftOut(const CallCheck& check) {
@@ -171,6 +271,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
   std::mt19937 random(std::random_device{}());
   const auto& draws = setup.draws.draws();
   bool ordinary_passed = false;
+  std::vector<RightCall> right;
   Place place{static_cast<uint32_t>(random() % setup.live.plan().slot_count), 0, std::nullopt};
   for (size_t i = 0; i < draws.size(); ++i) {
     setup.progress(i, draws.size());
@@ -187,7 +288,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
       place.inputs = static_cast<uint32_t>((place.slot + 1 + random() % (slots - 1)) % slots);
     else
       place.slot = place.inputs = static_cast<uint32_t>(random() % slots);
-    auto check = RunDraw(setup, host, i, place, ordinary_passed, &result);
+    auto check = RunDraw(setup, host, i, place, right, ordinary_passed, &result);
     place.master_before = draws[i].master;
     if (!check) return std::unexpected(check.error());
     ++correctness.calls_checked;
@@ -212,16 +313,23 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     if (check->passed) {
       record.reason = AboutLeftOut(*check);
       ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
+      right.push_back({i, SampleOf(setup, host, place.slot)});
     } else {
       correctness.passed = false;
-      correctness.hint = check->hint;
+      correctness.hint = WithOption(*check, setup, host, i, place);
+      if (const std::string advice = setup.oracle.AdviceOnManyAnswers();
+          !advice.empty() && check->mismatch)
+        correctness.hint += "; " + advice;
       correctness.mistake = check->mistake;
       correctness.first_mismatch = check->mismatch;
       record.result = "failed";
-      record.reason = check->hint;
+      record.reason = correctness.hint;
     }
     correctness.draws.push_back(std::move(record));
   }
+  if (correctness.passed && setup.compares_state)
+    if (auto compared = PassState(setup, host, place, &correctness); !compared)
+      return std::unexpected(compared.error());
   if (meets_a_class && !own_check) correctness.precision_class = PrecisionClassName(shown);
   return result;
 }

@@ -38,6 +38,8 @@ struct Gate1Setup {
   // Its calls get the inputs of another slot than their module's: a Python host's, of a problem
   // that changes none of its inputs, with three slots at least. Who keeps inputs is then wrong.
   bool moves_inputs = false;
+  // Compares the state that one call leaves in a Python host's module, too.
+  bool compares_state = false;
   std::function<void(size_t, size_t)> progress;
 };
 HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);

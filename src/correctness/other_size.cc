@@ -112,6 +112,17 @@ std::vector<std::map<std::string, std::string>> DrawSizes(const ProblemRequest& 
   return sizes;
 }
 
+bool HasOtherArguments(const wire::Plan& a, const wire::Plan& b) {
+  const auto differ = [](const wire::ArgumentSpec& one, const wire::ArgumentSpec& other) {
+    return one.role != other.role || one.kind != other.kind || one.dtype != other.dtype ||
+           one.rank != other.rank;
+  };
+  if (a.argument_count != b.argument_count) return true;
+  for (uint32_t i = 0; i < a.argument_count; ++i)
+    if (differ(a.arguments[i], b.arguments[i])) return true;
+  return false;
+}
+
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
     OracleOptions options, std::map<std::string, std::string> set, std::shared_ptr<Host> host,
     JudgeDevice* device, const std::function<Result<CompareRule>(const Oracle&)>& rule,
@@ -138,7 +149,8 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed)
     return unfit(draws.error().message);
   if (!draws) return std::unexpected(OracleError(draws.error()));
-  if (draws->slots_used() == 1) return nullptr;  // they could not be made again
+  // Its host then serves the size that is timed, and makes these draws no more.
+  if (draws->slots_used() == 1) return unfit("memory lacks room for all its draws");
   return std::make_unique<OtherSize>(OtherSize{std::move(options), std::move(settings),
                                                std::move(text), compare, std::move(oracle),
                                                std::move(live), std::move(*draws)});

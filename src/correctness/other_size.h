@@ -33,6 +33,10 @@ using OtherSizes = std::vector<std::unique_ptr<OtherSize>>;
 std::vector<std::map<std::string, std::string>> DrawSizes(const ProblemRequest& problem,
                                                           uint64_t seed, size_t count);
 
+// Returns true if calls at one size have other arguments than at another, beside their shapes: a
+// native candidate is written for one list of them.
+bool HasOtherArguments(const wire::Plan& a, const wire::Plan& b);
+
 // Loads the problem at another size, `set` from DrawSizes, into a host from StartOracleHost, and
 // makes its draws. Returns nullptr if the reference cannot be judged at that size; if it was
 // `asked` for by the user, that is an error (kUsage), unless memory is too short.

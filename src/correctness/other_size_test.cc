@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 
 namespace assay {
@@ -70,6 +71,19 @@ TEST(OtherSize, AProblemWithoutRangesHasOneSize) {
   ProblemRequest problem = Softmax();
   problem.ragged.clear();
   EXPECT_TRUE(DrawSizes(problem, 7, 3).empty());
+}
+
+TEST(OtherSize, OtherArgumentsAreMoreThanOtherShapes) {
+  const auto a = std::make_unique<wire::Plan>(), b = std::make_unique<wire::Plan>();
+  a->argument_count = b->argument_count = 2;
+  for (uint32_t i = 0; i < 2; ++i) a->arguments[i].rank = b->arguments[i].rank = 2;
+  b->arguments[1].shape[0] = 7;
+  EXPECT_FALSE(HasOtherArguments(*a, *b));
+  b->arguments[1].rank = 3;
+  EXPECT_TRUE(HasOtherArguments(*a, *b));
+  b->arguments[1].rank = 2;
+  b->argument_count = 1;
+  EXPECT_TRUE(HasOtherArguments(*a, *b));
 }
 
 }  // namespace

@@ -21,6 +21,12 @@ bool MovesInputs(const AtSize& size) {
          std::none_of(plan.arguments, plan.arguments + plan.argument_count, wire::IsChangedInput);
 }
 
+// At the size that was asked for: another one would need a reference of its own for it.
+bool ComparesState(const AtSize& size) {
+  return size.where.empty() && size.hosts.IsPython() && size.oracle.description().changes_state &&
+         !size.options.problem.ignores_state;
+}
+
 Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTerms& terms,
                                              LiveHost& host, Verdict* verdict) {
   const int64_t begin_ns = MonotonicNs();
@@ -34,6 +40,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          terms.call_timeout_s,
                          size.constant_weights,
                          MovesInputs(size),
+                         ComparesState(size),
                          [&](size_t done, size_t all) {
                            terms.progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
                                           static_cast<double>(done) / static_cast<double>(all));
@@ -52,7 +59,9 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - begin_ns - result->timed_ns);
   Correctness& correctness = result->correctness;
-  correctness.note = NoteOf(host.weights);
+  const std::string weights = NoteOf(host.weights);
+  if (!weights.empty())
+    correctness.note = weights + (correctness.note.empty() ? "" : "; " + correctness.note);
   result->weights = host.weights;
   return std::move(*result);
 }

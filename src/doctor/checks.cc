@@ -146,9 +146,10 @@ Result<std::vector<DoctorFinding>> CheckMachine(const std::string& python, StopT
   return findings;
 }
 
-Result<DoctorFinding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
+Result<MatrixProduct> CheckMatrixProduct(const std::string& python, double peak_operations_s,
                                          StopToken stop) {
   constexpr double kSize = 768, kShareMin = 0.25;
+  constexpr const char* kName = "matrix product";
   InspectRequest request;
   request.problem.name = "product";
   request.problem.path = "product.py";
@@ -171,16 +172,17 @@ def get_inputs():
   if (!inspection && inspection.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(inspection.error());
   if (!inspection || !inspection->profile)
-    return DoctorFinding{State::kLimited, "matrix product",
-                         inspection ? "no time" : inspection.error().message, ""};
+    return MatrixProduct{
+        0, {State::kLimited, kName, inspection ? "no time" : inspection.error().message, ""}};
   const double rate = 2 * kSize * kSize * kSize / (inspection->profile->wall_ns / 1e9);
   const double share = rate / peak_operations_s;
   const std::string found =
       fmt::format("PyTorch's reaches {:.1f} GFLOP/s on one core, {:.0f}% of what it can do",
                   rate / 1e9, 100 * share);
-  if (share >= kShareMin) return DoctorFinding{State::kGood, "matrix product", found, ""};
-  return DoctorFinding{State::kLimited, "matrix product", found + ": speedups over it mean little",
-                       "apt-get install libopenblas0-pthread"};
+  if (share >= kShareMin) return MatrixProduct{share, {State::kGood, kName, found, ""}};
+  return MatrixProduct{share,
+                       {State::kLimited, kName, found + ": speedups over it mean little",
+                        "apt-get install libopenblas0-pthread"}};
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "doctor/checks.h"
 #include "doctor/gpu_ceilings.h"
 #include "doctor/noise.h"
+#include "doctor/quiet.h"
 #include "doctor/topology.h"
 #include "gpu/canary.h"
 #include "machine/machine.h"
@@ -168,6 +170,46 @@ Result<void> AddCeilings(const Topology& topology, StopToken stop,
   return {};
 }
 
+std::string WhyNotKept(const CeilingSigns& signs, size_t cores) {
+  if (CeilingsStand({signs.cores_of_others, 0}, cores))
+    return "PyTorch's matrix product is faster than the ceiling of the core it ran on: something "
+           "held up the measurement, and the ceilings were not kept";
+  return fmt::format(
+      "other programs took {:.1f} of {} cores while the ceilings were measured: they were not kept",
+      signs.cores_of_others, cores);
+}
+
+// Adds no ceilings that other programs spoilt: each percentage of the peak would be too high.
+Result<void> AddQuietCeilings(const DoctorRequest& request,
+                              const std::function<void(const std::string&, double)>& progress,
+                              DoctorReport* report) {
+  MachineProfile& profile = report->profile;
+  const std::vector<int>& usable = UsableCpus();
+  const bool has_pytorch = !AnyMissing(report->findings);
+  MatrixProduct product;
+  ASSAY_ASSIGN_OR_RETURN(
+      const CeilingSigns signs, MeasureUntilQuiet(usable.size(), [&]() -> Result<CeilingSigns> {
+        profile.ceilings.clear();
+        const BusyTimes begin = ReadBusyTimes(usable);
+        ASSAY_RETURN_IF_ERROR(AddCeilings(report->topology, request.stop, progress, &profile));
+        const double cores_of_others = CoresOfOthers(begin, ReadBusyTimes(usable));
+        if (!has_pytorch) return CeilingSigns{cores_of_others, 0};
+        progress("PyTorch's matrix product", 0);
+        const double rate = RateFor(profile.ceilings.front(), false).operations_s;
+        ASSAY_ASSIGN_OR_RETURN(product, CheckMatrixProduct(request.python, rate, request.stop));
+        return CeilingSigns{cores_of_others, product.share};
+      }));
+  if (CeilingsStand(signs, usable.size())) {
+    if (has_pytorch) report->findings.push_back(std::move(product.finding));
+    return {};
+  }
+  profile.ceilings.clear();
+  report->findings.push_back({DoctorFinding::State::kLimited, "quiet",
+                              WhyNotKept(signs, usable.size()),
+                              "assay doctor, once the machine is quiet"});
+  return {};
+}
+
 Result<void> ExamineProcessor(const DoctorRequest& request,
                               const std::function<void(const std::string&, double)>& progress,
                               DoctorReport* report) {
@@ -176,17 +218,9 @@ Result<void> ExamineProcessor(const DoctorRequest& request,
   ASSAY_ASSIGN_OR_RETURN(report->findings, CheckMachine(request.python, request.stop));
   MachineProfile& profile = report->profile;
   profile = NewProfile(report->topology);
-  if (request.ceilings)
-    ASSAY_RETURN_IF_ERROR(AddCeilings(report->topology, request.stop, progress, &profile));
-  if (AnyMissing(report->findings)) return {};
-  if (request.ceilings) {
-    progress("PyTorch's matrix product", 0);
-    ASSAY_ASSIGN_OR_RETURN(
-        DoctorFinding product,
-        CheckMatrixProduct(request.python, RateFor(profile.ceilings.front(), false).operations_s,
-                           request.stop));
-    report->findings.push_back(std::move(product));
-  }
+  const bool missing = AnyMissing(report->findings);
+  if (request.ceilings) ASSAY_RETURN_IF_ERROR(AddQuietCeilings(request, progress, report));
+  if (missing) return {};
   if (request.noise) return AddNoise(request, report, progress);
   return {};
 }
@@ -209,6 +243,17 @@ Result<DoctorReport> ExamineMachine(
   // Last: CUDA stays in this process once it was opened.
   ASSAY_RETURN_IF_ERROR(ExamineGpu(request, &report, progress));
   return report;
+}
+
+bool IsOld(std::string_view created, std::string_view now) {
+  constexpr int kMonths = 6;
+  const auto months = [](std::string_view time) {
+    int year = 0, month = 0;
+    std::from_chars(time.data(), time.data() + std::min<size_t>(4, time.size()), year);
+    if (time.size() >= 7) std::from_chars(time.data() + 5, time.data() + 7, month);
+    return 12 * year + month;
+  };
+  return months(now) - months(created) > kMonths;
 }
 
 Result<MachineProfile> MeasureCeilings(StopToken stop) {
@@ -248,7 +293,13 @@ MachineProfile LoadMachineProfile(std::string* notice) {
     return {};
   }
   const Machine machine = DescribeMachine();
-  if (profile->cpu == machine.cpu && profile->cores == machine.cores) return *profile;
+  if (profile->cpu == machine.cpu && profile->cores == machine.cores) {
+    const bool measured = !profile->ceilings.empty() || !profile->gpus.empty();
+    if (measured && IsOld(profile->created, UtcTimestamp()))
+      *notice = fmt::format("the ceilings in {} are of {}: run assay doctor again",
+                            ProfilePath().string(), profile->created.substr(0, 10));
+    return *profile;
+  }
   *notice = fmt::format(
       "{} was measured on another machine ({}, {} cores): run assay doctor for this one's ceilings "
       "and noise floor",
@@ -260,7 +311,10 @@ Result<void> SaveMachineProfile(const MachineProfile& profile) {
   std::string ignored;
   MachineProfile merged = profile;
   const MachineProfile earlier = LoadMachineProfile(&ignored);
-  if (merged.ceilings.empty()) merged.ceilings = earlier.ceilings;
+  if (merged.ceilings.empty() && !earlier.ceilings.empty()) {
+    merged.ceilings = earlier.ceilings;
+    merged.created = earlier.created;
+  }
   if (merged.noise.empty()) merged.noise = earlier.noise;
   std::vector<GpuCeilings> now = std::move(merged.gpus);
   merged.gpus = earlier.gpus;

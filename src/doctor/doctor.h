@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "hosts/host.h"
@@ -36,8 +37,12 @@ Result<MachineProfile> MeasureGpu(StopToken stop);
 // verdict has no GPU, or some fit.
 std::string GpuNotice(const MachineProfile& profile, const Verdict& verdict);
 
+// Returns true if a profile of `created` is over six months old at `now`, both in ISO 8601:
+// kernels, drivers and firmware have changed since.
+bool IsOld(std::string_view created, std::string_view now);
+
 // Loads the profile of an earlier `assay doctor` from the state folder. Empty if there is none, or
-// it is another machine's; `notice` then says so.
+// it is another machine's; `notice` then says so, and also of an old one, which is used.
 MachineProfile LoadMachineProfile(std::string* notice);
 // Saves the profile; takes parts that were not measured this time from the earlier one.
 Result<void> SaveMachineProfile(const MachineProfile& profile);

@@ -70,16 +70,58 @@ Result<Task> ReadTask(const fs::path& folder, const ForeignReader& read) {
   return task;
 }
 
+// How a task's checker becomes the problem's own check.
+enum class Checker {
+  kComparison,  // with ref_kernel, as a utility of the task's makes it: as the judge does by itself
+  kMayCompare,  // with ref_kernel, in code of its own
+  kAccepts,     // it looks at the results themselves
+};
+
+// The lines of the function, up to the next line at the margin.
+std::string FunctionText(const std::string& source, const std::string& name) {
+  const size_t begin = ("\n" + source).find("\ndef " + name + "(");
+  if (begin == std::string::npos) return {};
+  size_t end = source.find('\n', begin);
+  while (end != std::string::npos && end + 1 < source.size() &&
+         (source[end + 1] == ' ' || source[end + 1] == '\t' || source[end + 1] == '\n' ||
+          source[end + 1] == ')' || source[end + 1] == '#'))
+    end = source.find('\n', end + 1);
+  return source.substr(begin, end == std::string::npos ? end : end - begin);
+}
+
+Checker CheckerOf(const Task& task) {
+  const std::string text = FunctionText(task.files.at("reference.py"), "check_implementation");
+  if (text.empty()) return Checker::kComparison;
+  return text.contains("ref_kernel") ? Checker::kMayCompare : Checker::kAccepts;
+}
+
+// A checker says (right, words), or words alone where something is wrong.
+constexpr const char* kCheck = R"(
+
+RESULTS = []  # the reference's first results: one tensor, or several
+
+
+def check(inputs, outputs):
+    data = inputs[0]
+    if not RESULTS:
+        RESULTS.append(ref_kernel(copy.deepcopy(data)))
+    single = torch.is_tensor(RESULTS[0])
+    found = check_implementation(data, outputs[0] if single else tuple(outputs[: len(RESULTS[0])]))
+    right, words = found if isinstance(found, tuple) else (not found, found)
+    return None if right else str(words) or "the task's checker refuses it"
+)";
+
 // The seed of a case would give the same values in every draw: the judge's takes its place.
 std::string ProblemText(const Task& task, const Json& one) {
   Json arguments = one;
   const bool seeded = arguments.erase("seed") > 0;
+  const bool checks = CheckerOf(task) == Checker::kAccepts;
   return fmt::format(R"({}
-import random
+{}import random
 
 import torch
 import torch.nn as nn
-from reference import generate_input, ref_kernel
+from reference import {}generate_input, ref_kernel
 
 CASE = {}
 
@@ -95,9 +137,10 @@ def get_inputs():
 
 def get_init_inputs():
     return []
-)",
-                     PythonFiles(task.files), PythonLiteral(arguments),
-                     seeded ? ", seed=random.randrange(1, 2**31)" : "");
+{})",
+                     PythonFiles(task.files), checks ? "import copy\n" : "",
+                     checks ? "check_implementation, " : "", PythonLiteral(arguments),
+                     seeded ? ", seed=random.randrange(1, 2**31)" : "", checks ? kCheck : "");
 }
 
 std::string CandidateText(const Task& task, const std::string& submission) {
@@ -151,6 +194,13 @@ std::vector<fs::path> Submissions(const ImportRequest& request) {
 Result<Imported> ImportPopcorn(const ImportRequest& request) {
   ASSAY_ASSIGN_OR_RETURN(const Task task, ReadTask(request.paths.front(), request.read));
   Imported imported;
+  if (CheckerOf(task) == Checker::kMayCompare)
+    imported.notes.push_back(fmt::format(
+        "{}: check_implementation is not taken over, since it calls ref_kernel: Assay compares "
+        "with "
+        "the reference by itself. If it accepts other answers, too, give the problems a check "
+        "(docs/problems.md)",
+        task.name));
   for (const fs::path& path : Submissions(request)) {
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
     if (text.find("custom_kernel") == std::string::npos) {

@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 std::string Sample(const std::string& name) {
@@ -169,6 +170,38 @@ TEST(ImportTest, PopcornDrawsSeedsAnewForEachBenchmark) {
   const Json origin = OriginOf(*imported, 1);
   EXPECT_EQ(origin["spec"], "size: 32; seed: 6256");
   EXPECT_EQ(origin["directives"]["gpu"], "A100");
+}
+
+TEST(ImportTest, PopcornsCheckerBecomesACheckUnlessItComparesWithTheReference) {
+  const auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const auto imported = [&](const std::string& checker) {
+    const std::string reference =
+        "def generate_input(seed): ...\ndef ref_kernel(data): ...\n" + checker;
+    EXPECT_TRUE(WriteFileAtomically(folder->path() / "reference.py", reference));
+    EXPECT_TRUE(WriteFileAtomically(folder->path() / "task.yml", "by the reader"));
+    EXPECT_TRUE(WriteFileAtomically(folder->path() / "submission.py", "custom_kernel = 0\n"));
+    ImportRequest request{{folder->path().string()}, {}, 0};
+    request.read = [](std::string_view, const std::string&) -> Result<std::string> {
+      return std::string(R"({"lang": "py", "tests": [{"seed": 1}], "files": [
+          {"name": "reference.py", "source": "reference.py"}]})");
+    };
+    return Import("popcorn", request).value();
+  };
+  const Imported accepts = imported(
+      "def check_implementation(data,\n                         output\n):\n    return True, "
+      "''\n\n\n"
+      "def other(): return ref_kernel\n");
+  EXPECT_THAT(accepts.notes, IsEmpty());
+  EXPECT_THAT(accepts.problems[0].text, HasSubstr("def check(inputs, outputs):"));
+  EXPECT_THAT(accepts.problems[0].text, HasSubstr("import check_implementation, generate_input"));
+  const Imported compares = imported(
+      "def check_implementation(data, output):\n    return near(output, ref_kernel(data))\n");
+  EXPECT_THAT(compares.notes, ElementsAre(HasSubstr("check_implementation is not taken over")));
+  EXPECT_THAT(compares.problems[0].text, Not(HasSubstr("def check(")));
+  const Imported made = imported("check_implementation = make_match_reference(ref_kernel)\n");
+  EXPECT_THAT(made.notes, IsEmpty());
+  EXPECT_THAT(made.problems[0].text, Not(HasSubstr("def check(")));
 }
 
 TEST(ImportTest, FlashInferSaysWhatItCannotMake) {

@@ -28,6 +28,7 @@ struct Imported {
   std::vector<ImportedProblem> problems;
   std::vector<ImportedCandidate> candidates;
   std::vector<std::string> left_out;  // a line for each thing that was not imported, and why
+  std::vector<std::string> notes;     // what a reader should know of what was imported
 
   // Returns the index of the problem, which is added under a unique name made of `name`; a problem
   // with the same name and text is added once.

@@ -10,8 +10,9 @@
 // The only decision here is 'within the limit, with these errors'; all else is copied to the host
 // and compared there. Every comparison is written so that NaN fails.
 //
-// Against float64 the measures are those of the precise scan of rules/error_scan: truth_sums and
-// truth_totals find the scales of the rows and of the output, truth_errors reads all once more.
+// Against float64, or against the reference where the above did not do, the measures are those of
+// the precise scan of rules/error_scan: truth_sums and truth_totals find the scales of the rows and
+// of the output, truth_errors reads all once more.
 #include "gpu/judge_tasks.h"
 
 #ifdef ASSAY_EMULATED
@@ -85,6 +86,10 @@ __device__ inline double Load(const void* data, ElementType type, long long inde
       return __uint_as_float(static_cast<unsigned>(static_cast<const unsigned short*>(data)[index])
                              << 16);
   }
+}
+
+__device__ inline double TruthAt(const TruthComparison& task, long long index) {
+  return task.truth != nullptr ? task.truth[index] : Load(task.reference, task.type, index);
 }
 
 __device__ constexpr unsigned ElementBits(ElementType type) {
@@ -365,7 +370,7 @@ extern "C" __global__ void assay_truth_sums(const TruthComparison* tasks, int co
       const Unit unit = UnitAt(task, index);
       double truth2 = 0, finite = 0;
       for (long long at = unit.begin + Lane(); at < unit.end; at += WARP_LANES) {
-        const double truth = task.truth[at];
+        const double truth = TruthAt(task, at);
         if (!IsFinite(truth)) continue;
         truth2 += truth * truth;
         finite += 1;
@@ -406,7 +411,7 @@ extern "C" __global__ void assay_truth_errors(const TruthComparison* tasks, int 
       const double own = RootMean(row.truth2, row.finite), scale = own > least ? own : least;
       Errors candidate, reference;
       for (long long at = unit.begin + Lane(); at < unit.end; at += WARP_LANES) {
-        const double truth = task.truth[at];
+        const double truth = TruthAt(task, at);
         candidate.Add(Load(task.candidate, task.type, at), truth, scale);
         reference.Add(Load(task.reference, task.type, at), truth, scale);
       }

@@ -141,8 +141,8 @@ struct TruthTotals {
 struct TruthComparison {
   const void* candidate;
   const void* reference;
-  const double* truth;
-  long long elements;  // a multiple of row_elements
+  const double* truth;  // null: the reference's output is the truth
+  long long elements;   // a multiple of row_elements
   long long row_elements;
   double row_scale_floor;  // a row's scale is at least this share of the whole output's
   ElementType type;        // floating-point, and not kFloat64

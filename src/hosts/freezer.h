@@ -22,6 +22,9 @@ ThreadWaits ReadThreadWaits(pid_t pid);
 // Returns the longest wait of one thread between two readings [ns]: threads that work together wait
 // for the last.
 int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after);
+// Returns the part of that wait which others can have caused: threads that use up the time of their
+// process's cores wait for each other. `cores_ns`: that time; `used_ns`: the CPU time of all [ns].
+int64_t WaitForOthersNs(int64_t longest_ns, int64_t cores_ns, int64_t used_ns);
 // Returns the wait of the process's first thread so far [ns].
 int64_t MainThreadWaitNs(pid_t pid);
 // Returns the calling thread's own wait so far [ns].

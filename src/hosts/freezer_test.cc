@@ -130,6 +130,13 @@ TEST(ThreadWaits, AThreadThatSharesItsCoreWaits) {
   EXPECT_GT(LongestWaitNs(before, after), 50'000'000);
 }
 
+// Two threads of a candidate on one core were taken for a disturbed machine.
+TEST(ThreadWaits, ThreadsOfOneProcessWaitForEachOther) {
+  EXPECT_EQ(WaitForOthersNs(9'000, 20'000, 19'900), 100);
+  EXPECT_EQ(WaitForOthersNs(9'000, 20'000, 20'100), 0);
+  EXPECT_EQ(WaitForOthersNs(300, 20'000, 12'000), 300) << "it slept for the rest";
+}
+
 TEST(Freezer, AProcessThatIsGoneCannotBeFrozen) {
   pid_t pid;
   {

@@ -108,6 +108,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   if (!sandbox) return environment(sandbox.error().message);
   host.sandbox_.emplace(std::move(*sandbox));
   host.spin_ = options.spin;
+  host.cores_ = options.sandbox.cpus.size();
   host.start_timeout_s_ = options.start_timeout_s;
   host.attach_timeout_s_ = options.attach_timeout_s;
   host.end_timeout_s_ = options.end_timeout_s;
@@ -236,7 +237,9 @@ HostResult<Frame> Host::Collect(double timeout_s) {
 }
 
 HostResult<void> Host::Bind(const std::vector<int>& cpus) {
-  if (BindProcess(pid_, cpus)) return {};
+  // A core that something outside slows down then slows down both sides of a pair.
+  cores_ = cpus.size();
+  if (BindProcess(pid_, cpus) && (!on_device_ || BindFirstThread(pid_, cpus.front()))) return {};
   const int error = errno;
   pollfd ended{sandbox_->pidfd(), POLLIN, 0};
   if (::poll(&ended, 1, 0) > 0) return std::unexpected(Death("between two blocks"));
@@ -405,7 +408,12 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   result.uncharged_ns = replays ? 0 : std::max<int64_t>(0, result.ready_ns - charged_ns);
   ThreadWaits waits = ReadThreadWaits(pid_);
   if (on_device_) std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
-  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));
+  result.waited_ns = LongestWaitNs(waits_before, waits);
+  if (cores_ > 0 && !on_device_)
+    result.waited_ns = WaitForOthersNs(result.waited_ns,
+                                       static_cast<int64_t>(cores_) * (result.ready_ns + block_ns),
+                                       freezer_->cpu_ns() - cpu_before_ns);
+  result.waited_ns = std::max(own_wait_ns, result.waited_ns);
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!watch.still_holds() && Stands(Defence::kLateWrites)) {
     sandbox_->Kill();

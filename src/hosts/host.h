@@ -92,8 +92,8 @@ struct BlockResult {
   // (LiveSlots::RunBlock).
   bool must_copy = false;
   int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's time
-  // The longest wait for a core of one of its threads, or of the judge's, from thaw to freeze: the
-  // disturbance by other processes [ns].
+  // The disturbance by other processes [ns]: the longest wait for a core, from thaw to freeze, of
+  // the judge, or of one of the host's threads as far as others can have caused it.
   int64_t waited_ns = 0;
 };
 
@@ -140,7 +140,8 @@ class Host {
   void Kill() { sandbox_->Kill(); }
   // Stops it until the next request.
   HostResult<void> Sleep();
-  // Binds all its threads to these cores.
+  // Binds all its threads to these cores; on a device the first one, which runs blocks, to the
+  // first core alone.
   HostResult<void> Bind(const std::vector<int>& cpus);
   // Enters the block loop and freezes the host.
   HostResult<void> EnterBlocks(double timeout_s);
@@ -215,6 +216,7 @@ class Host {
   UniqueFd socket_;
   pid_t pid_ = 0;
   bool spin_ = true;
+  size_t cores_ = 0;  // that it is bound to; 0: to none
   double start_timeout_s_ = 60, attach_timeout_s_ = 30, end_timeout_s_ = 2;
   int64_t spawned_ns_ = 0;
   int64_t wake_allowance_ns_ = 0;

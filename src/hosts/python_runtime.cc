@@ -18,6 +18,7 @@
 
 #include "base/files.h"
 #include "hosts/bytecode.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace fs = std::filesystem;
@@ -236,6 +237,22 @@ std::map<std::string, std::string> HostEnvironment(int threads) {
   return environment;
 }
 
+namespace {
+
+// A folder's files, and the name of its entry for assay_host/candidate.py.
+void AddCandidate(const std::string& source, SandboxRequest* request) {
+  if (source.empty()) return;
+  CandidateSource candidate;
+  candidate.content = source;
+  candidate.form = CandidateForm::kPython;
+  for (PlacedFile& file : PlacedFiles(candidate))
+    request->files.push_back({std::move(file.path), std::move(file.content), false});
+  if (const auto folder = UnpackFolder(source))
+    request->files.push_back({"/candidate/entry", std::string(folder->entry), false});
+}
+
+}  // namespace
+
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
                                      const PythonHostFiles& files) {
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
@@ -272,12 +289,12 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   ASSAY_ASSIGN_OR_RETURN(std::string library,
                          ReadFile(fs::path(support) / "libassay_host.so", 64 << 20));
   request.files.push_back({"/assay/libassay_host.so", std::move(library), true});
+  AddCandidate(files.candidate_source, &request);
   const auto add = [&](const char* target, const std::string& content) {
     if (!content.empty()) request.files.push_back({target, content, false});
   };
   add("/problem/problem.py", files.problem_source);
   add("/problem/settings.json", files.settings);
-  add("/candidate/candidate.py", files.candidate_source);
   add("/candidate/init.pickle", files.init_arguments);
   add("/candidate/extensions.tar", files.extensions);
   return request;

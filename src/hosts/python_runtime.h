@@ -32,7 +32,7 @@ enum class PythonRole { kReference, kCandidate, kOpponent, kBuild, kMine };
 struct PythonHostFiles {
   std::string problem_source;    // reference, opponent and mine only
   std::string settings;          // JSON text
-  std::string candidate_source;  // candidate and build only
+  std::string candidate_source;  // candidate and build only; of a folder: packed
   std::string init_arguments;    // pickle of get_init_inputs(), from the trusted host
   std::string extensions;        // tar of the build's products
 };

@@ -137,6 +137,11 @@ bool BindProcess(pid_t pid, const std::vector<int>& cpus) {
   return bound;
 }
 
+bool BindFirstThread(pid_t pid, int cpu) {
+  const cpu_set_t set = CpuSet({cpu});
+  return ::sched_setaffinity(pid, sizeof set, &set) == 0;
+}
+
 namespace {
 
 // A field of /proc/PID/status, such as "RssAnon:" [bytes]; 0 where there is none.

@@ -47,6 +47,8 @@ void BindThisThread(const std::vector<int>& cpus);
 // Binds every thread of a process; threads that it starts later inherit it. Returns false if one
 // could not be bound.
 bool BindProcess(pid_t pid, const std::vector<int>& cpus);
+// Binds the process's first thread alone. Returns false if it could not be bound.
+bool BindFirstThread(pid_t pid, int cpu);
 
 // Fills in processor name, cores and kernel; the caller sets threads and isolation.
 Machine DescribeMachine();

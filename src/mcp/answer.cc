@@ -100,8 +100,11 @@ McpJson VerdictFacts(const Verdict& verdict) {
   facts["speed"] = {
       {"baseline", verdict.speed->headline}, {"decision", result->decision},
       {"speedup", result->speedup},          {"ci_low", result->ci_low},
-      {"ci_high", result->ci_high},          {"certified_speedup", result->certified_speedup},
+      {"ci_high", result->ci_high},          {"certified_speedup", 0.0},
       {"time_ns", result->time_ns},          {"candidate_time_ns", result->candidate_time_ns}};
+  // Less is no gain: beside a larger speedup it would look like a contradiction.
+  if (result->certified_speedup > 1)
+    facts["speed"]["certified_speedup"] = result->certified_speedup;
   // Too few pairs have no interval, and JSON has no infinity.
   for (const char* name : {"ci_low", "ci_high"})
     if (!std::isfinite(facts["speed"][name].get<double>())) facts["speed"].erase(name);

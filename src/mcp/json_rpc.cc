@@ -11,14 +11,14 @@ std::string Dump(const McpJson& json) {
 
 }  // namespace
 
-std::variant<RpcMessage, std::string> ParseRpc(const std::string& line) {
-  McpJson json = McpJson::parse(line, nullptr, false);
+std::variant<RpcMessage, std::string> ParseRpc(McpJson json) {
   if (json.is_discarded())
     return RpcErrorLine(nullptr, kRpcParseError,
                         "the line is no JSON: send one JSON-RPC message a line");
   if (!json.is_object())
-    return RpcErrorLine(nullptr, kRpcInvalidRequest,
-                        "a message is one JSON object a line; batches are not served");
+    return RpcErrorLine(
+        nullptr, kRpcInvalidRequest,
+        "a message is one JSON object a line; revision 2025-03-26 alone has batches");
   RpcMessage message;
   if (const auto id = json.find("id"); id != json.end()) {
     // A fraction or an object cannot be told back as it came.

@@ -23,8 +23,9 @@ struct RpcMessage {
   McpJson params = McpJson::object();
 };
 
-// A message, or the line that answers what is none.
-std::variant<RpcMessage, std::string> ParseRpc(const std::string& line);
+// The message that a line's JSON is (discarded: the line is none), or the line that answers what is
+// no message.
+std::variant<RpcMessage, std::string> ParseRpc(McpJson json);
 
 // Lines without their end.
 std::string RpcResultLine(const McpJson& id, McpJson result);

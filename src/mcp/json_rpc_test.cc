@@ -5,23 +5,27 @@
 namespace assay {
 namespace {
 
+std::variant<RpcMessage, std::string> Parsed(const std::string& line) {
+  return ParseRpc(McpJson::parse(line, nullptr, false));
+}
+
 McpJson Refusal(const std::string& line) {
-  const auto parsed = ParseRpc(line);
+  const auto parsed = Parsed(line);
   return McpJson::parse(std::get<std::string>(parsed));
 }
 
 TEST(JsonRpc, ReadsARequestAndANotification) {
-  const auto request = std::get<RpcMessage>(
-      ParseRpc(R"({"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1}})"));
+  const auto request =
+      std::get<RpcMessage>(Parsed(R"({"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1}})"));
   EXPECT_EQ(request.method, "ping");
   EXPECT_EQ(*request.id, 7);
   EXPECT_EQ(request.params["a"], 1);
-  const auto note = std::get<RpcMessage>(ParseRpc(R"({"jsonrpc":"2.0","method":"n"})"));
+  const auto note = std::get<RpcMessage>(Parsed(R"({"jsonrpc":"2.0","method":"n"})"));
   EXPECT_FALSE(note.id);
 }
 
 TEST(JsonRpc, AnAnswerOfTheClientIsNoRequest) {
-  EXPECT_EQ(std::get<RpcMessage>(ParseRpc(R"({"jsonrpc":"2.0","id":1,"result":{}})")).id,
+  EXPECT_EQ(std::get<RpcMessage>(Parsed(R"({"jsonrpc":"2.0","id":1,"result":{}})")).id,
             std::nullopt);
 }
 

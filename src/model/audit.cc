@@ -16,6 +16,22 @@ std::string_view MutantResultName(MutantResult result) {
   return "unknown";
 }
 
+std::string_view OperatorResultName(OperatorResult result) {
+  switch (result) {
+    case OperatorResult::kSeen:
+      return "seen";
+    case OperatorResult::kUnseen:
+      return "unseen";
+    case OperatorResult::kRedundant:
+      return "redundant";
+  }
+  return "unknown";
+}
+
+int ProblemAudit::Count(OperatorResult result) const {
+  return static_cast<int>(std::ranges::count(operators, result, &OperatorRecord::result));
+}
+
 int ProblemAudit::Count(MutantResult result) const {
   return static_cast<int>(
       std::count_if(mutants.begin(), mutants.end(),

@@ -17,6 +17,21 @@ enum class MutantResult {
 };
 std::string_view MutantResultName(MutantResult result);  // "killed", "survived", "equivalent"
 
+enum class OperatorResult {
+  kSeen,       // each of its mutants that changes an output fails a draw
+  kUnseen,     // a mutant that changes an output passes every draw
+  kRedundant,  // no mutant changes an output: it may be skipped
+};
+std::string_view OperatorResultName(OperatorResult result);  // "seen", "unseen", "redundant"
+
+// An operator that the reference's forward calls.
+struct OperatorRecord {
+  std::string name;  // PyTorch's: "addmm", "relu"
+  int line = 0;      // of the problem's file; 0: not known
+  OperatorResult result = OperatorResult::kRedundant;
+  std::string mutant = {}, mend = {};  // of an unseen one, as MutantRecord's
+};
+
 struct MutantRecord {
   // "zeros", "constant", "mean", "block", "batch", "copy", "input", "weight", "precision",
   // "operator"
@@ -30,6 +45,7 @@ struct MutantRecord {
   double margin = 0, ordinary_margin = 0;
   std::string draw;             // kind of the draw with that margin; empty: none ran
   bool passes_ordinary = true;  // passes every ordinary draw
+  int operator_number = -1;     // of the operator that it changes; -1: none
 };
 
 // A reason why a problem is degenerate.
@@ -48,13 +64,15 @@ struct ProblemAudit {
   std::string error;  // reason why it could not be audited; else empty
   std::string tolerance, required_class;
   int draws = 0;     // draws that were not dropped
-  int left_out = 0;  // mutants beyond the limit
+  int left_out = 0;  // weights and operators beyond the limit
   double seconds = 0;
   std::vector<MutantRecord> mutants;
-  std::vector<AuditFinding> findings;  // gravest first
+  std::vector<OperatorRecord> operators;  // in the order of their calls
+  std::vector<AuditFinding> findings;     // gravest first
 
   bool degenerate() const { return !findings.empty(); }
   int Count(MutantResult result) const;
+  int Count(OperatorResult result) const;
   // Returns the killed mutant that came nearest to passing, one of `mutants`; null: none killed.
   const MutantRecord* Weakest() const;
 };

@@ -13,7 +13,7 @@ constexpr std::array<Named<Cause>, 5> kCauses{{
     {Cause::kScarceMemory, "scarce_memory"},
 }};
 
-constexpr std::array<Named<UnsettledCause>, 9> kUnsettledCauses{{
+constexpr std::array<Named<UnsettledCause>, 10> kUnsettledCauses{{
     {UnsettledCause::kNoise, "noise"},
     {UnsettledCause::kDisturbed, "disturbed"},
     {UnsettledCause::kBudget, "budget"},
@@ -23,9 +23,10 @@ constexpr std::array<Named<UnsettledCause>, 9> kUnsettledCauses{{
     {UnsettledCause::kMemory, "memory"},
     {UnsettledCause::kAlone, "alone"},
     {UnsettledCause::kLibraries, "libraries"},
+    {UnsettledCause::kUnseen, "unseen"},
 }};
 
-constexpr std::array<Named<Mistake>, 30> kMistakes{{
+constexpr std::array<Named<Mistake>, 31> kMistakes{{
     {Mistake::kNone, ""},
     {Mistake::kUnusualValues, "unusual values alone"},
     {Mistake::kLargeOffsets, "large offsets alone"},
@@ -55,6 +56,7 @@ constexpr std::array<Named<Mistake>, 30> kMistakes{{
     {Mistake::kPrecision, "precision"},
     {Mistake::kScattered, "scattered elements"},
     {Mistake::kIndices, "indices"},
+    {Mistake::kState, "state"},
     {Mistake::kOther, "other values"},
 }};
 

@@ -29,6 +29,7 @@ enum class UnsettledCause {
   kMemory,     // memory holds too few calls
   kAlone,      // calls alone do not show its gain
   kLibraries,  // where its time goes could not be seen
+  kUnseen,     // operators that the values do not show take as much time
 };
 std::string_view UnsettledCauseName(UnsettledCause cause);  // "noise"...
 std::optional<UnsettledCause> UnsettledCauseFromName(std::string_view name);
@@ -66,6 +67,7 @@ enum class Mistake {
   kPrecision,
   kScattered,  // few elements
   kIndices,    // other elements are selected
+  kState,      // left in the module
   kOther,
 };
 std::string_view MistakeName(Mistake mistake);  // "ties alone", "precision"...; empty for kNone

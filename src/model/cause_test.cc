@@ -23,7 +23,7 @@ void HaveNames(Code last, std::string_view (*name_of)(Code),
 
 TEST(Cause, CodesHaveNames) {
   HaveNames(Cause::kScarceMemory, CauseName, CauseFromName);
-  HaveNames(UnsettledCause::kLibraries, UnsettledCauseName, UnsettledCauseFromName);
+  HaveNames(UnsettledCause::kUnseen, UnsettledCauseName, UnsettledCauseFromName);
   HaveNames(Mistake::kOther, MistakeName, MistakeFromName);
 }
 

@@ -19,7 +19,7 @@ std::string_view JudgeStageName(JudgeStage stage);
 
 struct ProgressEvent {
   JudgeStage stage = JudgeStage::kStarting;
-  std::string text;       // for people: "speed (gate 2): pair 3, 1.2x so far"
+  std::string text;       // for people: "speed: 3 of 3 pairs over 1.01x"
   double fraction = 0;    // of the stage, 0 to 1
   size_t candidate = 0;   // number of the candidate in hand, from 0; unused if `candidates` is 0
   size_t candidates = 0;  // of the batch; 0: the stage belongs to no single candidate

@@ -27,6 +27,7 @@ struct Inspection {
   uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
   uint64_t device_bytes = 0;  // of a GPU that judges it, at least
   std::optional<Profile> profile;
+  std::string torch_version;  // of the interpreter that was asked
 };
 
 struct FirstCalls {

@@ -34,6 +34,8 @@ JsonNode JsonNode::Find(std::string_view key) const {
 
 bool JsonNode::IsNull() const { return value_ == nullptr || As(value_).is_null(); }
 
+bool JsonNode::IsWhole() const { return value_ != nullptr && As(value_).is_number_integer(); }
+
 std::string JsonNode::Text() const {
   if (value_ == nullptr) return {};
   if (!As(value_).is_string()) return Expected("a string"), std::string();

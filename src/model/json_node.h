@@ -44,6 +44,8 @@ class JsonNode {
     return code.value_or(otherwise);
   }
   bool Boolean() const;
+  // A number that is written without a fraction.
+  bool IsWhole() const;
   // Null reads as NaN: that is how numbers that JSON cannot hold were written.
   double Number() const;
   double NumberOrZero() const { return IsNull() ? 0 : Number(); }

@@ -31,6 +31,7 @@ struct ProblemRequest {
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
   std::string special_values;           // "required": right on NaN and infinities, too
   WeightsKind weights = WeightsKind::kVaried;
+  bool ignores_state = false;  // what forward changes in its module is not compared
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
   std::string device = "cpu";                                 // to judge on: "cpu" or "cuda"
   bool allow_libraries = true;  // false: time in foreign libraries is a foul
@@ -42,7 +43,9 @@ inline constexpr std::string_view kSameValues = "get_inputs gives the same value
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
-  bool own_check = false;  // its file has a check(inputs, outputs), which says what is right
+  uint64_t float64_pieces = 0;  // of the batch, one after the other; 0: float64 runs on it whole
+  bool own_check = false;       // its file has a check(inputs, outputs), which says what is right
+  bool changes_state = false;   // forward changes tensors of its module
   // get_inputs() gives the same values under every seed; own_values: the judge's take their place.
   bool same_values = false, own_values = false;
   // A note for verdicts on inputs that are not contiguous and weights that never vary; or empty.

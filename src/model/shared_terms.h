@@ -9,11 +9,11 @@
 
 namespace assay {
 
-inline constexpr std::array<std::string_view, 19> kSharedTerms{
-    "baseline",  "p",           "bound",           "threads",         "precision",
-    "tolerance", "weights",     "probe",           "one_size",        "no_replay",
-    "timeout_s", "futility",    "special_values",  "skip_draws",      "budget_s",
-    "memory",    "sustained_s", "build_timeout_s", "correctness_only"};
+inline constexpr std::array<std::string_view, 20> kSharedTerms{
+    "baseline",  "p",           "bound",           "threads",          "precision",
+    "tolerance", "weights",     "probe",           "one_size",         "no_replay",
+    "timeout_s", "futility",    "special_values",  "skip_draws",       "budget_s",
+    "memory",    "sustained_s", "build_timeout_s", "correctness_only", "state"};
 
 inline bool IsSharedTerm(std::string_view name) {
   return std::ranges::find(kSharedTerms, name) != kSharedTerms.end();

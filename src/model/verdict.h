@@ -46,12 +46,20 @@ struct CandidateRecord {
   std::string artifact = {};
 };
 
+// Of an element of an integer output.
+struct WholeValues {
+  int64_t expected = 0, got = 0;
+
+  bool operator==(const WholeValues&) const = default;
+};
+
 struct Mismatch {
   std::string output;          // name of the argument
   std::vector<int64_t> index;  // of the first element that is wrong
   double expected = 0;
   double got = 0;
-  double share_wrong = 0;  // of the elements of that output, 0 to 1
+  double share_wrong = 0;                 // of the elements of that output, 0 to 1
+  std::optional<WholeValues> whole = {};  // of an integer output: the values with all digits
 };
 
 // One draw of gate 1, with all that `assay explain` needs to make it again.
@@ -228,6 +236,24 @@ struct KernelRecord {
   int widest_load_bytes = 0;  // of global memory, per thread; 0: none, or not known
 };
 
+// An operator of the reference's forward that could be left out, or computed carelessly, without a
+// draw of gate 1 that shows it.
+struct UnseenOperator {
+  std::string name;       // PyTorch's: "add", "addmm"
+  int line = 0;           // of the problem's file; 0: not known
+  std::string mutant;     // what passes every draw, in words
+  double time_share = 0;  // of the forward's time, that the mutant saves
+};
+
+// What gate 1's values show of the reference, measured with mutants of its operators
+// (correctness/coverage.h).
+struct OperatorCoverage {
+  int operators = 0;  // that have a mutant which changes an output
+  int seen = 0;       // of these: all such mutants fail a draw
+  int not_tried = 0;  // of these: the time ended before
+  std::vector<UnseenOperator> unseen;
+};
+
 struct Foul {
   std::string rule;  // "ran-while-asleep", "late-write", "process-creation"...
   std::string seen;  // the observation, in one line
@@ -284,6 +310,7 @@ struct Verdict {
   std::optional<ProfileRecord> profile = {};
   std::optional<SanitizerRecord> sanitizer = {};
   std::optional<SustainedRecord> sustained = {};  // on request, if gate 2 decided
+  std::optional<OperatorCoverage> coverage = {};          // nullopt: not measured
   std::optional<ProbeRecord> probe = {};          // on request, of a native candidate on the CPU
 };
 

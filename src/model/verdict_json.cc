@@ -42,12 +42,14 @@ Json ToJson(const CandidateRecord& candidate) {
 
 Json ToJson(const Correctness& correctness) {
   Json first = nullptr;
-  if (const auto& mismatch = correctness.first_mismatch)
+  if (const auto& mismatch = correctness.first_mismatch) {
+    const auto& whole = mismatch->whole;
     first = {{"output", mismatch->output},
              {"index", mismatch->index},
-             {"expected", mismatch->expected},
-             {"got", mismatch->got},
+             {"expected", whole ? Json(whole->expected) : Json(mismatch->expected)},
+             {"got", whole ? Json(whole->got) : Json(mismatch->got)},
              {"share_wrong", mismatch->share_wrong}};
+  }
   Json draws = Json::array();
   for (const DrawRecord& draw : correctness.draws) {
     draws.push_back({{"kind", draw.kind},
@@ -97,6 +99,19 @@ Json ToJson(const SustainedRecord& record) {
           {"seconds", record.seconds},
           {"reference", ToJson(record.reference)},
           {"candidate", ToJson(record.candidate)}};
+}
+
+Json ToJson(const OperatorCoverage& coverage) {
+  Json unseen = Json::array();
+  for (const UnseenOperator& one : coverage.unseen)
+    unseen.push_back({{"name", one.name},
+                      {"line", one.line > 0 ? Json(one.line) : Json()},
+                      {"mutant", one.mutant},
+                      {"time_share", one.time_share}});
+  return {{"operators", coverage.operators},
+          {"seen", coverage.seen},
+          {"not_tried", coverage.not_tried},
+          {"unseen", unseen}};
 }
 
 Json ToJson(const WhyUnsettled& why_unsettled) {
@@ -331,6 +346,7 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"sanitizer", verdict.sanitizer ? ToJson(*verdict.sanitizer) : Json()},
       {"sustained", verdict.sustained ? ToJson(*verdict.sustained) : Json()},
       {"probe", verdict.probe ? ToJson(*verdict.probe) : Json()},
+      {"coverage", verdict.coverage ? ToJson(*verdict.coverage) : Json()},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},
@@ -344,5 +360,7 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
   WriteIndented(document, static_cast<size_t>(indent), 0, text);
   return text;
 }
+
+std::string CoverageToJson(const OperatorCoverage& coverage) { return OnOneLine(ToJson(coverage)); }
 
 }  // namespace assay

@@ -195,11 +195,22 @@ TEST(VerdictJson, NumbersThatJsonCannotHoldBecomeNull) {
   EXPECT_TRUE(std::isnan(read.correctness->first_mismatch->got));
 }
 
+TEST(VerdictJson, WrongIntegersKeepAllTheirDigits) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  const WholeValues whole{.expected = (int64_t{1} << 62) + 1, .got = -7};
+  verdict.correctness->first_mismatch->whole = whole;
+  const std::string text = VerdictToJson(verdict, -1);
+  EXPECT_THAT(text, HasSubstr(R"("expected":4611686018427387905,"got":-7,)"));
+  EXPECT_EQ(VerdictFromJson(text).value().correctness->first_mismatch->whole, whole);
+}
+
 TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
-  EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
-                              R"("libraries":null,"kernels":[],"bottleneck":null,"profile":null,)"
-                              R"("sanitizer":null,"sustained":null,"probe":null,"foul":null)"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
+                R"("libraries":null,"kernels":[],"bottleneck":null,"profile":null,)"
+                R"("sanitizer":null,"sustained":null,"probe":null,"coverage":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);

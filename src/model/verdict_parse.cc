@@ -50,8 +50,11 @@ Mismatch ReadMismatch(const JsonNode& node) {
   mismatch.output = node.At("output").Text();
   node.At("index").ForEach(
       [&](const JsonNode& item) { mismatch.index.push_back(item.Whole<int64_t>()); });
-  mismatch.expected = node.At("expected").Number();
-  mismatch.got = node.At("got").Number();
+  const JsonNode expected = node.At("expected"), got = node.At("got");
+  mismatch.expected = expected.Number();
+  mismatch.got = got.Number();
+  if (expected.IsWhole() && got.IsWhole())
+    mismatch.whole = WholeValues{expected.Whole<int64_t>(), got.Whole<int64_t>()};
   mismatch.share_wrong = node.At("share_wrong").Number();
   return mismatch;
 }
@@ -304,6 +307,19 @@ SustainedRecord ReadSustained(const JsonNode& node) {
           ReadSustainedSide(node.At("reference")), ReadSustainedSide(node.At("candidate"))};
 }
 
+OperatorCoverage ReadCoverage(const JsonNode& node) {
+  OperatorCoverage coverage{node.At("operators").Whole<int>(),
+                            node.At("seen").Whole<int>(),
+                            node.At("not_tried").Whole<int>(),
+                            {}};
+  node.At("unseen").ForEach([&](const JsonNode& one) {
+    const JsonNode line = one.At("line");
+    coverage.unseen.push_back({one.At("name").Text(), line.IsNull() ? 0 : line.Whole<int>(),
+                               one.At("mutant").Text(), one.At("time_share").Number()});
+  });
+  return coverage;
+}
+
 PairSamples ReadPair(const JsonNode& node) {
   PairSamples pair;
   pair.baseline = node.At("baseline").Text();
@@ -362,6 +378,8 @@ Verdict ReadVerdict(const JsonNode& node) {
     verdict.sanitizer = ReadSanitizer(item);
   if (const JsonNode item = node.Find("sustained"); !item.IsNull())
     verdict.sustained = ReadSustained(item);
+  if (const JsonNode item = node.Find("coverage"); !item.IsNull())
+    verdict.coverage = ReadCoverage(item);
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));
@@ -393,6 +411,15 @@ Result<Verdict> VerdictFromJson(std::string_view text) {
   Verdict verdict = ReadVerdict(root);
   if (!error.empty()) return UsageError(fmt::format("not a sound verdict: {}", error));
   return verdict;
+}
+
+std::optional<OperatorCoverage> CoverageFromJson(std::string_view text) {
+  const auto document = JsonDocument::Parse(text);
+  if (!document) return std::nullopt;
+  std::string error;
+  OperatorCoverage coverage = ReadCoverage(document->Root(&error));
+  if (!error.empty()) return std::nullopt;
+  return coverage;
 }
 
 }  // namespace assay

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "answer/text.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "propose/json_read.h"
-#include "propose/text.h"
 
 namespace assay {
 namespace {

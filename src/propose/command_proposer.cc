@@ -17,10 +17,10 @@
 #include <optional>
 #include <utility>
 
+#include "answer/text.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/pipe.h"
-#include "propose/text.h"
 
 namespace assay {
 namespace {

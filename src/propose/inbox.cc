@@ -11,10 +11,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "answer/text.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "propose/text.h"
 
 namespace assay {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "answer/text.h"
 #include "propose/chat_protocol.h"
 #include "propose/events.h"
 #include "propose/json_read.h"
 #include "propose/retry.h"
-#include "propose/text.h"
 
 namespace assay {
 namespace {

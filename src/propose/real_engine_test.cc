@@ -5,8 +5,8 @@
 
 #include <thread>
 
+#include "answer/code_of_answer.h"
 #include "base/files.h"
-#include "propose/code_of_answer.h"
 #include "propose/make_proposer.h"
 
 namespace assay {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "propose/text.h"
+#include "answer/text.h"
 
 namespace assay {
 namespace {

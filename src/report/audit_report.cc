@@ -122,17 +122,22 @@ class AuditWriter {
 
   void Legend() {
     frame_.Section("how to read this", {});
-    int equivalent = 0, left_out = 0;
+    int equivalent = 0, left_out = 0, seen = 0, unseen = 0;
     double seconds = 0;
     for (const ProblemAudit& audit : audits_) {
       equivalent += audit.Count(MutantResult::kEquivalent);
       left_out += audit.left_out;
+      seen += audit.Count(OperatorResult::kSeen);
+      unseen += audit.Count(OperatorResult::kUnseen);
       seconds += audit.seconds;
     }
     std::string text =
         "killed: mutants of the reference that gate 1 catches, of those that change an output. "
         "nearest to passing: the smallest error of a mutant, over its bound; up to 1 passes.";
     if (equivalent > 0) text += fmt::format(" {} changed nothing.", Counted(equivalent, "mutant"));
+    if (seen + unseen > 0)
+      text += fmt::format(" Operators seen: {} of {}, all of whose mutants are killed.", seen,
+                          seen + unseen);
     if (left_out > 0)
       text += fmt::format(" {} left out, as others are alike.", Counted(left_out, "mutant"));
     frame_.Prose(text, Tone::kFaint);

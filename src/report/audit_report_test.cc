@@ -40,6 +40,9 @@ std::vector<ProblemAudit> OneOfEach() {
   degenerate.mutants = {zeros, Killed("a copy of x", std::numeric_limits<double>::infinity())};
   degenerate.findings = {{"zero-output", "out", "all zero", 0.25, "inputs scaled by 16"},
                          {"survivor", "", "a copy of x", 0.5, ""}};
+  clean.operators = {{"sum", 12, OperatorResult::kSeen, "", ""}};
+  degenerate.operators = {{"relu", 7, OperatorResult::kUnseen, "relu is left out", ""},
+                          {"add", 8, OperatorResult::kRedundant, "", ""}};
   failed.error = "forward fails: no such operator";
   return {clean, degenerate, failed};
 }
@@ -53,6 +56,7 @@ TEST(RenderAudit, SaysOfEachProblemWhatBecameOfItsMutants) {
   EXPECT_THAT(text, HasSubstr("inputs scaled by 16 would show it"));
   EXPECT_THAT(text, HasSubstr("no draw that was tried would show it"));
   EXPECT_THAT(text, HasSubstr("no such operator"));
+  EXPECT_THAT(text, HasSubstr("of 2, all of whose mutants are killed"));
 }
 
 TEST(RenderAudit, AProblemWithItsOwnCheckHasNoBound) {

@@ -14,6 +14,8 @@
 #include "report/next_step.h"
 #include "report/sustained_facts.h"
 #include "report/text.h"
+#include "report/wrong_element.h"
+#include "rules/unseen_operators.h"
 
 namespace assay {
 namespace {
@@ -41,9 +43,9 @@ class CardWriter {
   }
 
   std::string Next() const {
-    const NextStep step = NextStepAfter(verdict_, frame_.style().saved);
-    if (step.command.empty()) return {};
+    const NextStep step = NextStepAfter(verdict_, frame_.style().saved, frame_.style().here);
     std::string text = fmt::format("   next: {}\n", Safe(step.advice));
+    if (step.command.empty()) return step.advice.empty() ? std::string() : text;
     return text + "   " + Painted({Safe(step.command), Tone::kStrong}, frame_.style()) + "\n";
   }
 
@@ -132,6 +134,8 @@ class CardWriter {
     if (!correctness->differs_on_special_values.empty())
       frame_.Labelled("special", "differs on special values, which were not demanded: " +
                                      Safe(correctness->differs_on_special_values));
+    if (verdict_.coverage && verdict_.coverage->operators > 0)
+      frame_.Labelled("operators", Safe(CoverageText(*verdict_.coverage)));
     if (!correctness->note.empty()) frame_.Labelled("note", Safe(correctness->note));
     // Some messages are the hint already.
     if (!correctness->hint.empty() && verdict_.message.find(correctness->hint) == std::string::npos)
@@ -192,17 +196,12 @@ class CardWriter {
       frame_.Labelled("precision", fmt::format("{}; {} is required", shown, required));
   }
 
-  // The sign of a NaN says nothing.
-  static std::string Number(double value) {
-    return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
-  }
-
   void Mismatched(const Correctness& correctness) {
     if (!correctness.first_mismatch) return;
     const Mismatch& mismatch = *correctness.first_mismatch;
     std::string first = Safe(mismatch.output);
     if (!mismatch.index.empty()) first += fmt::format("[{}]", fmt::join(mismatch.index, ", "));
-    const std::string expected = Number(mismatch.expected), got = Number(mismatch.got);
+    const auto [expected, got] = TextsOf(mismatch, 6);
     // An index that stands twice may equal the reference's.
     first += expected == got ? ": got " + got : fmt::format(": expected {}, got {}", expected, got);
     frame_.Labelled("first wrong", first);
@@ -439,6 +438,8 @@ class CardWriter {
     const Cost& cost = verdict_.cost;
     const Machine& machine = verdict_.machine;
     frame_.Section("", {});
+    if (const auto source = verdict_.toolchain.find("source"); source != verdict_.toolchain.end())
+      frame_.Labelled("source", Safe(source->second));
     frame_.Labelled(
         "cost",
         fmt::format(

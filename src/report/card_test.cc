@@ -261,7 +261,7 @@ TEST(Card, Unsettled) {
 |  candidate    3.87 ms  ##################################################    |
 |  speedup      1.040x, between 1.027x and 1.050x                              |
 |  decision     ~ unsettled: 32 pairs point one way, too few or too disturbed  |
-|               for a decision; a gain under 1.6% could not have been seen     |
+|               for a decision                                                 |
 |  rests on     32 pairs of processes x 4 rounds x 24 calls a block            |
 |  note         pairs differ by 9%, more than the gain that was looked for     |
 |  peak         33.1% of this machine's, eager 31.9%; the peak is 1.28 ms a    |

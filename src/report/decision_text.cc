@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "report/text.h"
@@ -104,6 +105,23 @@ std::string Tied(const BaselineResult& result, double threshold) {
                      Odds(FalseTieBound(result.pairs)), Unseen(result));
 }
 
+// Why pairs that all point one way decide nothing.
+std::string_view WhyNoDecision(const BaselineResult& result) {
+  if (!result.why_unsettled) return "too few or too disturbed for a decision";
+  switch (result.why_unsettled->cause) {
+    case UnsettledCause::kNoise:
+      return "too few of them by more than the noise for a decision";
+    case UnsettledCause::kDisturbed:
+      return "too disturbed by other processes for a decision";
+    case UnsettledCause::kBudget:
+      return "too few for a decision when the budget ended";
+    case UnsettledCause::kUnseen:
+      return "and operators that the values do not show take as much time";
+    default:
+      return "which the note does not let count";
+  }
+}
+
 }  // namespace
 
 std::string IntervalText(const BaselineResult& result) {
@@ -126,8 +144,8 @@ std::string DecisionText(const BaselineResult& result, double threshold) {
         "a win was out of reach after {}; a slower candidate or a tie is not pursued",
         Counted(result.pairs, "pair"));
   if (result.ci_low > threshold || result.ci_high < threshold)
-    return fmt::format("{} point one way, too few or too disturbed for a decision{}",
-                       Counted(result.pairs, "pair"), Unseen(result));
+    return fmt::format("{} point one way, {}", Counted(result.pairs, "pair"),
+                       WhyNoDecision(result));
   return fmt::format("after {} it is open {}{}", Counted(result.pairs, "pair"), open,
                      Unseen(result));
 }

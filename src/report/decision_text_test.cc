@@ -93,6 +93,17 @@ TEST(DecisionText, OneSidedPairsWithoutADecisionSaySo) {
   result.ci_low = 7.5;
   result.ci_high = 9.2;
   EXPECT_THAT(DecisionText(result, 1), HasSubstr("3 pairs point one way"));
+  // It was said beside 2.15x that a gain under 23% could not have been seen.
+  result.smallest_visible = 1.23;
+  EXPECT_THAT(DecisionText(result, 1), Not(HasSubstr("could not have been seen")));
+  for (const auto& [cause, words] :
+       {std::pair{UnsettledCause::kNoise, "too few of them by more than the noise"},
+        {UnsettledCause::kDisturbed, "too disturbed by other processes"},
+        {UnsettledCause::kBudget, "too few for a decision when the budget ended"},
+        {UnsettledCause::kBlocks, "which the note does not let count"}}) {
+    result.why_unsettled = WhyUnsettled{.cause = cause};
+    EXPECT_THAT(DecisionText(result, 1), HasSubstr(words));
+  }
   result.ci_low = 0.9;
   EXPECT_THAT(DecisionText(result, 1), HasSubstr("open which is faster"));
 }

@@ -14,6 +14,7 @@ struct CardStyle {
   bool unicode = true;
   int width = 80;     // columns of the whole card; held within 60 to 100
   bool saved = true;  // the verdict is kept, so that its id is known later
+  bool here = true;   // it was judged on a machine of the reader's
 };
 
 enum class Tone {

@@ -120,21 +120,23 @@ std::optional<NextStep> AllowedWeights(const Verdict& verdict) {
 NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
   if (verdict.cause == Cause::kLongCalls)
     return {"with more time, as said above, or at a smaller size", again};
-  if (!verdict.speed) {
+  const auto see = [&verdict](const std::string& what) {
     const ProblemRecord& problem = verdict.problem;
     std::string audit = "assay audit " + ProblemWord(problem);
     if (!problem.size.empty()) audit += " --size " + ShellQuoted(problem.size);
     if (problem.size.empty())
       for (const auto& [name, value] : problem.set)
         audit += " --set " + ShellQuoted(name + "=" + value);
-    return {HasGradients(problem) ? "see which wrong candidates its forward lets pass"
-                                  : "see which wrong candidates this problem lets pass",
-            audit};
-  }
+    return NextStep{what, audit};
+  };
+  if (!verdict.speed)
+    return see(HasGradients(verdict.problem) ? "see which wrong candidates its forward lets pass"
+                                             : "see which wrong candidates this problem lets pass");
   const auto result = verdict.speed->baselines.find(verdict.speed->headline);
   const bool known = result != verdict.speed->baselines.end();
   if (known && result->second.why_unsettled) {
     const WhyUnsettled& why = *result->second.why_unsettled;
+    if (why.cause == UnsettledCause::kUnseen) return see("see which values would show it");
     if (why.cause == UnsettledCause::kBudget)
       return {why.disturbed ? "stop other programs on this machine, and give it more time"
                             : "give it more time",
@@ -151,7 +153,7 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
 
 }  // namespace
 
-NextStep NextStepAfter(const Verdict& verdict, bool saved) {
+NextStep NextStepAfter(const Verdict& verdict, bool saved, bool here) {
   const std::string& path = verdict.candidate.path;
   const std::string file = std::filesystem::path(path).filename().string();
   const std::string again = JudgeCommand(verdict, path, "");
@@ -168,6 +170,8 @@ NextStep NextStepAfter(const Verdict& verdict, bool saved) {
     case Outcome::kCorrect:
       return {"see whether it is faster", again};
     case Outcome::kUnsettled:
+      // Its programs and its budget are not the reader's.
+      if (!here) return {"its speed stayed open on that machine: submit it again later", ""};
       return AfterUnsettled(verdict, again);
     case Outcome::kWrong:
       if (const auto allowed = AllowedWeights(verdict)) return *allowed;

@@ -88,6 +88,13 @@ TEST(NextStep, WithoutTheTimeForOnePairMoreTimeHelps) {
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay judge"));
 }
 
+// A student was told to stop other programs on the machine of a server.
+TEST(NextStep, OnAnotherMachineNobodyCanStopPrograms) {
+  const NextStep step = NextStepAfter(SampleVerdict(Outcome::kUnsettled), false, false);
+  EXPECT_THAT(step.advice, HasSubstr("submit it again later"));
+  EXPECT_EQ(step.command, "");
+}
+
 TEST(NextStep, BuildFailureNamesTheLine) {
   Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
   EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");
@@ -118,6 +125,8 @@ TEST(NextStep, UnsettledDependsOnTheReason) {
   EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
   result.why_unsettled = {UnsettledCause::kCopies, 0};
   EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
+  result.why_unsettled = {UnsettledCause::kUnseen, 0};
+  EXPECT_THAT(NextStepAfter(verdict).command, StartsWith("assay audit "));
   result.why_unsettled = {UnsettledCause::kBudget, 25, true};
   EXPECT_THAT(NextStepAfter(verdict).advice, EndsWith(", and give it more time"));
   result.why_unsettled->disturbed = false;

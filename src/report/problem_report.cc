@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/text.h"
+#include "rules/unseen_operators.h"
 
 namespace assay {
 namespace {
@@ -137,6 +138,7 @@ class ProblemWriter {
     }
     if (lines.size() > kOperatorsShown)
       frame_.Row({{fmt::format("and {} more", lines.size() - kOperatorsShown), Tone::kFaint}});
+    if (card_.coverage) frame_.Labelled("seen", Safe(CoverageText(*card_.coverage)));
   }
 
   std::string Next() const {

@@ -36,6 +36,7 @@ struct ProblemCard {
   Work work;
   std::optional<Roofline> bound;  // nothing without ceilings
   int threads = 1;
+  std::optional<OperatorCoverage> coverage = {};  // nothing before a judgement
 };
 std::string RenderProblem(const ProblemCard& card, const CardStyle& style);
 

@@ -52,6 +52,19 @@ bool PrecisionCounts(std::string_view precision, PrecisionClass required, bool t
   return required == PrecisionClass::kExact || *mutant > required;
 }
 
+void CoverOperators(const std::vector<MutantRecord>& mutants,
+                    std::vector<OperatorRecord>* operators) {
+  for (const MutantRecord& mutant : mutants) {
+    if (mutant.operator_number < 0 || mutant.result == MutantResult::kEquivalent) continue;
+    OperatorRecord& changed = operators->at(static_cast<size_t>(mutant.operator_number));
+    if (mutant.result == MutantResult::kSurvived && changed.mutant.empty()) {
+      changed.mutant = mutant.words;
+      changed.mend = mutant.mend;
+    }
+    changed.result = changed.mutant.empty() ? OperatorResult::kSeen : OperatorResult::kUnseen;
+  }
+}
+
 std::vector<AuditFinding> FindingsOf(const std::vector<MutantRecord>& mutants, int output_count) {
   std::vector<AuditFinding> findings;
   for (const MutantRecord& mutant : mutants) {

@@ -19,6 +19,10 @@ bool MayBeEquivalent(const MutantRecord& mutant);
 // itself says how large an error may be.
 bool PrecisionCounts(std::string_view precision, PrecisionClass required, bool tolerance);
 
+// Sets what the draws see of each operator, from the fate of its mutants.
+void CoverOperators(const std::vector<MutantRecord>& mutants,
+                    std::vector<OperatorRecord>* operators);
+
 // Returns one finding for each surviving mutant, gravest first. A mutant that computes nothing
 // (zeros, a constant, a copy...) is a finding as soon as no ordinary draw shows it, because timed
 // calls use ordinary draws. Where the problem's only output is wholly zero or constant, that is the

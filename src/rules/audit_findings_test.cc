@@ -16,6 +16,24 @@ MutantRecord Mutant(const std::string& family, MutantResult result, double margi
   return mutant;
 }
 
+TEST(CoverOperators, AnOperatorIsSeenIfAllItsMutantsThatChangeSomethingFail) {
+  std::vector<OperatorRecord> operators(4);
+  std::vector<MutantRecord> mutants = {
+      Mutant("operator", MutantResult::kKilled),     Mutant("operator", MutantResult::kEquivalent),
+      Mutant("operator", MutantResult::kSurvived),   Mutant("operator", MutantResult::kKilled),
+      Mutant("operator", MutantResult::kEquivalent), Mutant("zeros", MutantResult::kSurvived)};
+  const int of[] = {0, 0, 1, 1, 2, -1};
+  for (size_t i = 0; i < mutants.size(); ++i) mutants[i].operator_number = of[i];
+  mutants[2].mend = "negated inputs";
+  CoverOperators(mutants, &operators);
+  EXPECT_EQ(operators[0].result, OperatorResult::kSeen);
+  EXPECT_EQ(operators[1].result, OperatorResult::kUnseen);
+  EXPECT_EQ(operators[1].mutant, "operator in words");
+  EXPECT_EQ(operators[1].mend, "negated inputs");
+  EXPECT_EQ(operators[2].result, OperatorResult::kRedundant);
+  EXPECT_EQ(operators[3].result, OperatorResult::kRedundant);
+}
+
 TEST(FindingsOf, ASurvivorIsAFindingAndNothingElseIs) {
   MutantRecord copy = Mutant("copy", MutantResult::kSurvived, 0.25);
   copy.mend = "negated inputs";

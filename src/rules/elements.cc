@@ -115,6 +115,12 @@ double LoadOne(DType dtype, const void* data, int64_t index) {
   return value;
 }
 
+int64_t LoadWhole(DType dtype, const void* data, int64_t index) {
+  // Smaller types are exact as doubles.
+  return dtype == DType::kInt64 ? ReadAt<int64_t>(data, index)
+                                : static_cast<int64_t>(LoadOne(dtype, data, index));
+}
+
 int64_t CountNonFinite(DType dtype, const void* data, int64_t count) {
   std::array<double, kChunkElements> chunk;
   int64_t found = 0;

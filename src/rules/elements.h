@@ -16,6 +16,8 @@ inline constexpr int64_t kChunkElements = 2048;
 // integers beyond 2^53.
 void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, double* out);
 double LoadOne(DType dtype, const void* data, int64_t index);
+// An element of an integer or bool tensor.
+int64_t LoadWhole(DType dtype, const void* data, int64_t index);
 
 // float16, bfloat16 and float8 to float, exact, NaN and denormals included. Loops that compilers
 // vectorise, but for float8.

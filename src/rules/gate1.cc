@@ -28,6 +28,9 @@ class MismatchCollector {
       mismatch_.index = Position(output_.shape, index);
       mismatch_.got = got;
       mismatch_.expected = expected;
+      if (!IsFloatingPoint(output_.dtype))
+        mismatch_.whole = WholeValues{LoadWhole(output_.dtype, output_.reference, index),
+                                      LoadWhole(output_.dtype, output_.candidate, index)};
     }
     return true;
   }
@@ -163,6 +166,18 @@ OutputComparison Conclude(const OutputView& output, const CompareRule& rule,
   return result;
 }
 
+// Without naming an element in a failure. nullopt: the rule needs a look at every element.
+std::optional<OutputComparison> Rate(const CompareRule& rule, const MeasuredErrors& measured,
+                                     const Bounds& bounds) {
+  if (rule.allclose || rule.required == PrecisionClass::kExact) return std::nullopt;
+  OutputComparison result;
+  result.max_abs_error = measured.max_abs;
+  FindClass(measured, bounds, &result);
+  result.error_ratio = RatioTo(measured, bounds.For(bounds.Required(rule.required)));
+  result.passed = result.error_ratio <= 1;
+  return result;
+}
+
 void RaiseTo(double value, double* learned) {
   if (std::isfinite(value) && value > *learned) *learned = value;
 }
@@ -242,14 +257,7 @@ double ElementLimitWithOracle(const OutputView& output, const CompareRule& rule)
 std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
                                                ReferenceError* learned,
                                                const MeasuredErrors& measured) {
-  const Bounds bounds = BoundsWithOracle(output, measured, learned);
-  if (rule.allclose || rule.required == PrecisionClass::kExact) return std::nullopt;
-  OutputComparison result;
-  result.max_abs_error = measured.max_abs;
-  FindClass(measured, bounds, &result);
-  result.error_ratio = RatioTo(measured, bounds.For(bounds.Required(rule.required)));
-  result.passed = result.error_ratio <= 1;
-  return result;
+  return Rate(rule, measured, BoundsWithOracle(output, measured, learned));
 }
 
 std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
@@ -284,6 +292,14 @@ std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const 
   result.max_abs_error = cheap.max_abs;
   result.error_ratio = RatioTo(cheap, bounds.For(bounds.Required(rule.required)));
   return result;
+}
+
+std::optional<OutputComparison> ConcludeWithReference(const OutputView& output,
+                                                      const CompareRule& rule,
+                                                      const ReferenceError& error,
+                                                      const MeasuredErrors& measured) {
+  auto result = Rate(rule, measured, Bounds(output, error, true));
+  return result && result->passed ? result : std::nullopt;
 }
 
 OutputComparison CompareWithReference(const OutputView& output, const CompareRule& rule,

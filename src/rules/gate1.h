@@ -96,6 +96,13 @@ std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const 
                                                 const ReferenceError& error,
                                                 const MeasuredErrors& cheap);
 
+// Returns the same from ScanErrors' measures against the reference, if it passes; otherwise
+// nullopt.
+std::optional<OutputComparison> ConcludeWithReference(const OutputView& output,
+                                                      const CompareRule& rule,
+                                                      const ReferenceError& error,
+                                                      const MeasuredErrors& measured);
+
 // Returns CompareWithOracle's conclusion from ScanErrors' measures, without naming an element in a
 // failure. Raises `learned` likewise. Returns nullopt if the rule needs a look at every element.
 std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
@@ -136,6 +143,8 @@ struct HintContext {
 struct Hint {
   std::string text;
   Mistake mistake = Mistake::kOther;
+  // A coarser class whose bounds the errors of this call meet, where the text says so.
+  std::optional<PrecisionClass> fits = std::nullopt;
 };
 // Describes a failing output in one sentence for its author, from the pattern of wrong elements:
 // "only the last 3 columns are wrong: a boundary"; "every second row"; "all NaN"; "equals its input

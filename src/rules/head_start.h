@@ -23,12 +23,16 @@ double MedianOfSide(char side, std::string_view order, std::span<const int64_t> 
 // Returns how long a block of the candidate may take to wake without a charge of its own [ns].
 int64_t WakeFreeNs(std::string_view order, std::span<const int64_t> woken_ns);
 
+// Returns the excess of the candidate's median over the opponent's in one pair [ns].
+double MedianExcessNs(std::string_view order, std::span<const int64_t> times_ns);
+
 // Return the time to add to each of the candidate's blocks of a pair, in their order [ns]: the
-// excess of the candidate's median over the opponent's, less kWakeDifferenceNs, or, if larger, the
-// block's own excess beyond the spike above. So a candidate that works outside of the clock in a
-// part of its blocks pays there. `woken_ns`: the time from waking to ready that is not charged yet;
-// `look_ns`: the look's.
-std::vector<int64_t> WakeChargesNs(std::string_view order, std::span<const int64_t> woken_ns);
+// `excess_ns` of the candidate, less kWakeDifferenceNs, or, if larger, the block's own excess
+// beyond the spike above. So a candidate that works outside of the clock in a part of its blocks
+// pays there. `woken_ns`: the time from waking to ready that is not charged yet; `look_ns`: the
+// look's, whose excess is that of this pair.
+std::vector<int64_t> WakeChargesNs(std::string_view order, std::span<const int64_t> woken_ns,
+                                   double excess_ns);
 std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns);
 
 }  // namespace assay

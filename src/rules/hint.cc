@@ -1,6 +1,7 @@
 // FailureHint: makes one sentence of wrong_pattern.h's facts, the most telling fact first.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -23,7 +24,7 @@ struct DrawSentence {
   std::string_view sentence;
   bool before_precision;  // more telling than the class that the errors happen to fit
 };
-constexpr std::array<DrawSentence, 11> kDrawSentences{{
+constexpr std::array<DrawSentence, 12> kDrawSentences{{
     {"large-offset", Mistake::kLargeOffsets,
      "wrong on large offsets (mean 1000, deviation 0.1): likely cancellation; E[x^2] - mean^2, or "
      "a sum without "
@@ -54,6 +55,10 @@ constexpr std::array<DrawSentence, 11> kDrawSentences{{
      "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index", false},
     {"outlier", Mistake::kOutliers,
      "wrong where each row has one large value: a running maximum or a scale that is not updated",
+     false},
+    {"patch", Mistake::kUnusualValues,
+     "wrong where a run of rows is unlike all others: it looks at a part of the values, or leaves "
+     "out what the others do not need",
      false},
     {"special-values", Mistake::kSpecialValues,
      "wrong on NaN or infinity: a comparison that NaN passes, fast-math, or a difference of "
@@ -90,7 +95,7 @@ std::string DescribeUnwritten(const WrongSet& wrong) {
   if (wrong.poisoned == 0 || Share(wrong.poisoned, wrong.count) < kNearlyAll) return {};
   if (wrong.poisoned == wrong.elements)
     return "never written: the output still holds what stood there before the call";
-  return Join(fmt::format("{} of the output was never written",
+  return Join(fmt::format("at least {} of the output was never written",
                           Percent(Share(wrong.poisoned, wrong.elements))),
               DescribePlace(wrong));
 }
@@ -136,20 +141,35 @@ Hint DescribeContent(const OutputView& output, const WrongSet& wrong) {
   return {};
 }
 
-std::string DescribePrecision(const OutputView& output, const OutputComparison& comparison) {
+// Integers that differ by multiples of what an accumulator of 8, 16 or 32 bits counts to.
+std::string DescribeWrapped(const OutputView& output, const WrongSet& wrong) {
+  constexpr size_t kFew = 4;  // may be so by chance
+  if (NativeClass(output.dtype) != PrecisionClass::kExact || wrong.samples.size() < kFew) return {};
+  for (const int bits : {32, 16, 8}) {
+    const double period = std::ldexp(1.0, bits);
+    if (bits < 8 * static_cast<int>(wire::ElementBytes(output.dtype)) &&
+        std::ranges::all_of(wrong.samples, [&](const WrongSample& sample) {
+          return std::fmod(sample.got - sample.expected, period) == 0;
+        }))
+      return fmt::format("off by multiples of {:.0f}: sums overflow {} bits", period, bits);
+  }
+  return {};
+}
+
+Hint DescribePrecision(const OutputView& output, const OutputComparison& comparison) {
   const PrecisionClass native = NativeClass(output.dtype);
   if (!comparison.meets_a_class || native == PrecisionClass::kExact) return {};
   if (comparison.shown <= native)
-    return fmt::format(
-        "within {} accuracy of the true values, but outside the tolerance that was asked for",
-        PrecisionClassName(native));
+    return {fmt::format("within {} accuracy of the true values, but outside the tolerance that was "
+                        "asked for",
+                        PrecisionClassName(native)),
+            Mistake::kPrecision};
   const bool half = comparison.shown == PrecisionClass::kTf32;
-  return fmt::format(
-      "errors are as large as {} arithmetic or a missing small term makes them, the problem asks "
-      "for "
-      "{}; --precision {} would accept it openly",
-      half ? "float16/tf32" : PrecisionClassName(comparison.shown), PrecisionClassName(native),
-      PrecisionClassName(comparison.shown));
+  return {fmt::format("errors are as large as {} arithmetic or a missing small term makes them, "
+                      "the problem asks for {}",
+                      half ? "float16/tf32" : PrecisionClassName(comparison.shown),
+                      PrecisionClassName(native)),
+          Mistake::kPrecision, comparison.shown};
 }
 
 Hint DescribeRest(const OutputComparison& comparison, const WrongSet& wrong) {
@@ -180,6 +200,8 @@ Hint FailureHint(const OutputView& output, const OutputComparison& comparison,
     return {text, Mistake::kCopiedInput};
   if (const std::string text = DescribeAccumulation(output, context); !text.empty())
     return {text, Mistake::kPrecision};
+  if (const std::string text = DescribeWrapped(output, wrong); !text.empty())
+    return {text, Mistake::kPrecision};
 
   const DrawSentence* draw = FindDrawSentence(context);
   const Hint content = DescribeContent(output, wrong);
@@ -195,8 +217,8 @@ Hint FailureHint(const OutputView& output, const OutputComparison& comparison,
   const bool moved = !values.text.empty() && values.mistake == Mistake::kMisplaced;
   if (!place.empty() || !values.text.empty())
     return {Join(place, values.text), !place.empty() && !moved ? Mistake::kPart : values.mistake};
-  if (const std::string text = DescribePrecision(output, comparison); !text.empty())
-    return {text, Mistake::kPrecision};
+  if (Hint precision = DescribePrecision(output, comparison); !precision.text.empty())
+    return precision;
   return DescribeRest(comparison, wrong);
 }
 

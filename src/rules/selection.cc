@@ -17,9 +17,13 @@ int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>&
 }
 
 Mismatch IndicesAt(const OutputView& indices, int64_t element, double share_wrong) {
-  return {indices.name, Position(indices.shape, element),
+  return {indices.name,
+          Position(indices.shape, element),
           LoadOne(indices.dtype, indices.reference, element),
-          LoadOne(indices.dtype, indices.candidate, element), share_wrong};
+          LoadOne(indices.dtype, indices.candidate, element),
+          share_wrong,
+          WholeValues{LoadWhole(indices.dtype, indices.reference, element),
+                      LoadWhole(indices.dtype, indices.candidate, element)}};
 }
 
 // Indices that stand for no element, or for one that stands there already.

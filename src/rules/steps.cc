@@ -26,15 +26,9 @@ double SlowerAnyway(std::span<const StepTimes> pairs) {
   return std::max(1.0, slower);
 }
 
-// The first pair that works ahead, where more than half of them, and at least two, do; else null.
-// `beside_baseline`: what a step takes longer for the baseline is allowed besides.
-const StepTimes* Shown(std::span<const StepTimes> pairs, double wake_ns, bool beside_baseline) {
-  const double slower_anyway = SlowerAnyway(pairs);
-  const auto shows = [&](const StepTimes& pair) {
-    const double longer_ns =
-        beside_baseline ? std::max(0.0, pair.reference_step_ns - pair.reference_row_ns) : 0;
-    return WorksAhead(pair, wake_ns + longer_ns, slower_anyway);
-  };
+// The first pair that shows it, where more than half of them, and at least two, do; else null.
+template <typename Shows>
+const StepTimes* Shown(std::span<const StepTimes> pairs, const Shows& shows) {
   const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
   if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return nullptr;
   return &*std::find_if(pairs.begin(), pairs.end(), shows);
@@ -42,8 +36,15 @@ const StepTimes* Shown(std::span<const StepTimes> pairs, double wake_ns, bool be
 
 }  // namespace
 
-std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs) {
-  const StepTimes* pair = Shown(pairs, kAloneOnDeviceNs, true);
+std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs, double allowed_ns,
+                                       double gain_needed) {
+  const double slower_anyway = SlowerAnyway(pairs);
+  const StepTimes* pair = Shown(pairs, [&](const StepTimes& each) {
+    const double longer_ns = std::max(0.0, each.reference_step_ns - each.reference_row_ns);
+    return WorksAhead(each, allowed_ns + longer_ns, slower_anyway) ||
+           (WorksAhead(each, 0, slower_anyway) &&
+            each.reference_step_ns <= gain_needed * each.candidate_step_ns);
+  });
   if (pair == nullptr) return std::nullopt;
   std::vector<double> alone;
   for (const StepTimes& each : pairs)
@@ -57,7 +58,9 @@ std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs) {
 }
 
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns) {
-  const StepTimes* shown = Shown(pairs, wake_ns, false);
+  const double slower_anyway = SlowerAnyway(pairs);
+  const StepTimes* shown =
+      Shown(pairs, [&](const StepTimes& each) { return WorksAhead(each, wake_ns, slower_anyway); });
   if (shown == nullptr) return std::nullopt;
   const StepTimes& pair = *shown;
   return fmt::format(

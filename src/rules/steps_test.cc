@@ -73,22 +73,36 @@ TEST(Steps, MostPairsMustShowIt) {
   EXPECT_FALSE(WorkedAhead({}, kStepWakeNs));
 }
 
+// Calls handed over rows of one tensor, all of which the last call of a block computed: 8.2x.
+TEST(Steps, AWinOfShortCallsMustHoldForCallsAlone) {
+  const StepTimes lazy{60e3, 7e3, 66e3, 65e3};
+  EXPECT_FALSE(WorkedAhead(std::vector{lazy, lazy, lazy}, kStepSlowWakeNs));
+  EXPECT_NEAR(FasterInARow(std::vector{lazy, lazy, lazy}, kAloneNs, 1.05)->alone, 1.02, 0.01);
+  // A call that is shorter than what it may lose alone.
+  const StepTimes lazy_and_short{9e3, 1e3, 12e3, 12e3}, honest_and_short{9e3, 1e3, 12e3, 8e3};
+  EXPECT_TRUE(FasterInARow(std::vector{lazy_and_short, lazy_and_short}, kAloneNs, 1.05));
+  EXPECT_FALSE(FasterInARow(std::vector{honest_and_short, honest_and_short}, kAloneNs, 1.05));
+  EXPECT_TRUE(FasterInARow(std::vector{honest_and_short, honest_and_short}, kAloneNs, 1.6));
+}
+
 // It does once a block what every call alone must do, too.
 TEST(Steps, OnADeviceACallThatIsFastInARowAloneIsNotTrusted) {
   const StepTimes keeps{100e3, 56e3, 130e3, 131e3}, honest{100e3, 56e3, 130e3, 90e3};
   EXPECT_FALSE(WorkedAhead(std::vector{keeps, keeps, keeps}, kStepSlowWakeNs));
-  const auto gain = FasterInARow(std::vector{keeps, keeps, honest});
+  const auto gain = FasterInARow(std::vector{keeps, keeps, honest}, kAloneOnDeviceNs, 1.05);
   ASSERT_TRUE(gain);
   EXPECT_THAT(gain->seen, HasSubstr("56 us a call in a row, and 131 us alone"));
   EXPECT_NEAR(gain->alone, 130.0 / 131, 1e-9);
-  EXPECT_FALSE(FasterInARow(std::vector{honest, honest, keeps}));
-  EXPECT_FALSE(FasterInARow({}));
+  EXPECT_FALSE(FasterInARow(std::vector{honest, honest, keeps}, kAloneOnDeviceNs, 1.05));
+  EXPECT_FALSE(FasterInARow({}, kAloneOnDeviceNs, 1.05));
   // Launches cost what they cost, alone: a kernel of 7 us against PyTorch's 12.
   const StepTimes short_call{12e3, 7e3, 40e3, 25e3};
-  EXPECT_FALSE(FasterInARow(std::vector{short_call, short_call, short_call}));
+  EXPECT_FALSE(
+      FasterInARow(std::vector{short_call, short_call, short_call}, kAloneOnDeviceNs, 1.05));
   // Many launches, which hide behind the device in a row: what is faster alone, too, stays so.
   const StepTimes launches{300e3, 100e3, 315e3, 170e3};
-  EXPECT_NEAR(FasterInARow(std::vector{launches, launches})->alone, 1.85, 0.01);
+  EXPECT_NEAR(FasterInARow(std::vector{launches, launches}, kAloneOnDeviceNs, 1.05)->alone, 1.85,
+              0.01);
 }
 
 }  // namespace

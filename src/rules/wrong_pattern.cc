@@ -249,7 +249,9 @@ Hint DescribeValues(const OutputView& output, const WrongSet& wrong) {
   if (NearlyAllFit(wrong, [&](const WrongSample& sample) {
         return Near(sample.got, -sample.expected, relative);
       }))
-    return {"the sign is flipped", Mistake::kFactor};
+    return {wrong.count == wrong.elements ? "the sign is flipped"
+                                          : "the wrong elements are right but for their sign",
+            Mistake::kFactor};
   std::vector<double> ratios;
   std::vector<double> differences;
   for (const WrongSample& sample : wrong.samples) {

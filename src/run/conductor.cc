@@ -18,8 +18,8 @@ constexpr int kWaitMs = 200;
 constexpr size_t kRequestsPerWorker = 2;
 constexpr int kFailuresMax = 4;
 
-// Beside others a candidate may lack memory or time, and PyTorch the memory to start CUDA. A
-// problem may not fit into a part of the memory.
+// Beside others a candidate may lack memory or time, and PyTorch the memory to start CUDA. Contexts
+// of others may take what a problem lacks.
 bool MayDependOnOthers(const Result<Verdict>& verdict) {
   if (!verdict)
     return verdict.error().kind == ErrorKind::kEnvironment ||
@@ -61,7 +61,7 @@ size_t Conductor::Sharers(size_t worker) const {
   size_t on_device = 0;
   for (size_t i = 0; i < workers_.size(); ++i)
     if (client_.Name(i) == client_.Name(worker)) ++on_device;
-  return std::min(on_device, at_a_time_);
+  return alone_ ? 1 : on_device;
 }
 
 ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
@@ -70,7 +70,7 @@ ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
   do {
     if (const auto started = StartWorkers(); !started) return {left_, started.error()};
     Work(stop);
-  } while (!error_ && !stop.stopped() && GoOnWithFewer());
+  } while (!error_ && !stop.stopped() && GoOnAlone());
   StopAll();
   if (!error_ && stop.stopped() && left_ > 0)
     error_ = Error{ErrorKind::kInterrupted, "interrupted"};
@@ -80,36 +80,21 @@ ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
 Result<void> Conductor::StartWorkers() {
   std::map<std::string, size_t> started;
   for (size_t i = 0; i < workers_.size(); ++i) {
-    if (workers_[i].given_up || started[client_.Name(i)]++ >= at_a_time_) continue;
+    if (workers_[i].given_up || (alone_ && started[client_.Name(i)]++ > 0)) continue;
     ASSAY_RETURN_IF_ERROR(client_.Start(i, static_cast<int>(Sharers(i))));
   }
   return {};
 }
 
-bool Conductor::GoOnWithFewer() {
-  if (for_fewer_.empty() && for_alone_.empty()) return false;
-  size_t most = 1;
-  for (size_t i = 0; i < workers_.size(); ++i) most = std::max(most, Sharers(i));
+bool Conductor::GoOnAlone() {
+  if (for_alone_.empty()) return false;
   StopAll();
-  const size_t fewer = for_fewer_.empty() ? 1 : (most + 2) / 3;
-  std::vector<size_t> items = std::exchange(for_fewer_, {});
-  if (fewer == 1) {
-    const std::vector<size_t> alone = std::exchange(for_alone_, {});
-    items.insert(items.end(), alone.begin(), alone.end());
-    events_.notice(fmt::format("judged next, each with the device for itself: {}", items.size()));
-  } else {
-    events_.notice(
-        fmt::format("judged next, each with 1/{} of the device's memory: {}", fewer, items.size()));
-  }
-  at_a_time_ = fewer;
+  alone_ = true;
+  std::vector<size_t> items = std::exchange(for_alone_, {});
+  events_.notice(fmt::format("judged next, each with the device for itself: {}", items.size()));
   std::sort(items.begin(), items.end());
   Queue(items);
   return true;
-}
-
-void Conductor::PutOff(size_t item, const Error* error) {
-  const bool larger = error != nullptr && error->code == ErrorCode::kTooLarge;
-  (larger ? for_fewer_ : for_alone_).push_back(item);
 }
 
 void Conductor::Work(StopToken stop) {
@@ -159,7 +144,7 @@ void Conductor::Judged(const ClientEvent& answer) {
   workers_[answer.worker].failures = 0;
   auto verdict = answer.Answer();
   if (Shares(answer.worker) && MayDependOnOthers(verdict))
-    return PutOff(answer.item(), verdict ? nullptr : &verdict.error());
+    return for_alone_.push_back(answer.item());
   Keep(answer.item(), std::move(verdict));
 }
 
@@ -187,7 +172,7 @@ void Conductor::Failed(const ClientEvent& event) {
   const Error& error = event.error;
   const std::vector<size_t>& rest = event.batch.items;
   if (error.kind != ErrorKind::kUsage && Shares(event.worker)) {
-    for (const size_t item : rest) PutOff(item, &error);
+    for_alone_.insert(for_alone_.end(), rest.begin(), rest.end());
     return;
   }
   // A request that is wrong stays wrong; what the machine did may not happen again.

@@ -51,10 +51,9 @@ class Conductor {
   Conductor(const RunPlan& plan, const AskedTerms& terms, Fleet& fleet, ConductEvents events,
             size_t batch_max = 16);
 
-  // Judges these items of the plan. Problems that do not fit a worker's part of its device's memory
-  // come after the others, by a third of the workers, then by one. Beside workers of the same
-  // device a candidate may lack memory or time, and a request may fail: such are judged again at
-  // the end, by the worker that has the device for itself. A worker that ends is started again.
+  // Judges these items of the plan. Beside workers of the same device a candidate may lack memory
+  // or time, and a request may fail: such are judged again at the end, by the worker that has the
+  // device for itself. A worker that ends is started again.
   // What it had in hand is tried once more, and after a second end in the same place has an error
   // for a row. A worker that fails four times in a row, without a verdict between, is given up: its
   // device is lost. Problems that are too large for it, or need what its machine lacks, are no
@@ -72,14 +71,12 @@ class Conductor {
   // Returns how many workers of this worker's device run now, it included.
   size_t Sharers(size_t worker) const;
   bool Shares(size_t worker) const { return Sharers(worker) > 1; }
-  // Starts at_a_time_ workers of each device.
+  // Starts the workers, or one of each device.
   Result<void> StartWorkers();
   // Conducts what waits, with the workers that run.
   void Work(StopToken stop);
-  // Ends all workers, and queues what was put off, for fewer of them. False: there is nothing.
-  bool GoOnWithFewer();
-  // Keeps an item for fewer workers, by the error that it had.
-  void PutOff(size_t item, const Error* error);
+  // Ends all workers, and queues what was put off, for one of each device. False: there is nothing.
+  bool GoOnAlone();
   void Feed(size_t worker);
   void Take(const ClientEvent& event);
   // Keeps what an answer says of its candidate: its verdict, or why it has none.
@@ -101,9 +98,8 @@ class Conductor {
   const std::string settings_;  // TermsText
   WorkerClient client_;
   std::deque<WorkerBatch> waiting_;  // each of one problem
-  std::vector<size_t> for_fewer_;    // items whose problems need a larger part of the memory
   std::vector<size_t> for_alone_;    // items to be judged with a device for themselves
-  size_t at_a_time_ = SIZE_MAX;      // workers of a device
+  bool alone_ = false;               // one worker of each device runs
   std::vector<WorkerState> workers_;
   std::vector<int> ends_in_hand_;  // of each item: how often a worker ended over it
   size_t left_ = 0;

@@ -91,6 +91,12 @@ double RuntimeMs(const Verdict& verdict) {
   return headline == verdict.speed->baselines.end() ? -1 : headline->second.candidate_time_ns / 1e6;
 }
 
+bool IsUntimed(const Verdict& verdict) {
+  return CountsAsCorrect(verdict) && RuntimeMs(verdict) < 0;
+}
+
+std::string NameOfRow(const RunRow& row) { return fmt::format("{} #{}", row.problem, row.sample); }
+
 std::string Describe(bool compiled, bool correct, double runtime_ms) {
   if (!compiled) return "not compiled";
   if (!correct) return "not correct";
@@ -102,7 +108,7 @@ std::string Describe(bool compiled, bool correct, double runtime_ms) {
 std::string EvalResultsText(const std::vector<const RunRow*>& rows) {
   std::vector<const RunRow*> sorted;
   for (const RunRow* row : rows)
-    if (row != nullptr && row->verdict) sorted.push_back(row);
+    if (row != nullptr && row->verdict && !IsUntimed(*row->verdict)) sorted.push_back(row);
   std::stable_sort(sorted.begin(), sorted.end(), [](const RunRow* one, const RunRow* other) {
     return std::pair(one->problem_number, one->sample) <
            std::pair(other->problem_number, other->sample);
@@ -122,6 +128,14 @@ std::string EvalResultsText(const std::vector<const RunRow*>& rows) {
                        {"runtime_stats", StatsOf(verdict)}});
   }
   return results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string> UntimedSamples(const std::vector<const RunRow*>& rows) {
+  std::vector<std::string> names;
+  for (const RunRow* row : rows)
+    if (row != nullptr && row->verdict && IsUntimed(*row->verdict))
+      names.push_back(NameOfRow(*row));
+  return names;
 }
 
 Result<EvalResults> ReadEvalResults(const std::string& text) {
@@ -166,7 +180,7 @@ std::vector<std::string> Disagreements(const EvalResults& theirs,
     const bool correct = CountsAsCorrect(verdict);
     if (found->second.compiled == compiled && found->second.correct == correct) continue;
     lines.push_back(fmt::format(
-        "{} #{}: theirs {}; ours {}{}", row->problem, row->sample,
+        "{}: theirs {}; ours {}{}", NameOfRow(*row),
         Describe(found->second.compiled, found->second.correct, found->second.runtime_ms),
         Describe(compiled, correct, RuntimeMs(verdict)),
         correct ? "" : fmt::format(": {}: {}", OutcomeName(verdict.outcome), verdict.message)));

@@ -13,9 +13,12 @@
 namespace assay {
 
 // Returns the text of such a file for the rows of one level: for each problem a list of its
-// samples. Times are in milliseconds, as KernelBench's CUDA events give them; -1 where none was
-// measured. Rows without a verdict are left out.
+// samples. Times are in milliseconds, as KernelBench's CUDA events give them; -1 for samples that
+// are not correct. Rows without a verdict are left out, and so are those of UntimedSamples().
 std::string EvalResultsText(const std::vector<const RunRow*>& rows);
+// Returns the samples that are correct and have no time, such as "23_Softmax #0": KernelBench's
+// scripts would take the -1 for a time, and average it.
+std::vector<std::string> UntimedSamples(const std::vector<const RunRow*>& rows);
 
 // What a file of that layout says of a sample.
 struct EvalResult {

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "problem/gradients.h"
 #include "run/problem_index.h"
+#include "session/asked_terms.h"
 
 namespace assay {
 namespace {
@@ -32,12 +33,14 @@ struct Asked {
   std::string size;
   ProblemSettings set;
   std::optional<int64_t> sample;
-  std::string where;  // "runs.jsonl line 3"; empty: the file's own name
+  std::string where;   // "runs.jsonl line 3"; empty: the file's own name
+  bool found = false;  // in a folder, not named
 };
 
 bool MayBeCandidate(const fs::path& path) {
   const std::string ending = path.extension().string();
-  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
+  return IsNamedAsAnswer(path) ||
+         std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
 }
 
 // The stem without a number at its end: ("softmax", 3) of "softmax_3"; nullopt: it ends in none.
@@ -59,6 +62,7 @@ class Planner {
       : request_(request), index_(std::move(index)), sizes_(std::move(sizes)) {}
 
   void Add(const Asked& asked) {
+    if (asked.found && IsNamedAsAnswer(asked.file) && !IsAnswerToProblem(asked.file)) return;
     const std::string where = asked.where.empty() ? asked.file : asked.where;
     const auto added = TryAdd(asked);
     if (!added) plan_.troubles.push_back(fmt::format("{}: {}", where, added.error().message));
@@ -78,11 +82,19 @@ class Planner {
   }
 
  private:
+  // By its own name alone, and its code: a folder of kernels may hold texts about them.
+  bool IsAnswerToProblem(const fs::path& file) const {
+    if (ParseSampleName(file.filename().string())) return true;
+    const std::string stem = file.stem().string();
+    const auto numbered = WithoutNumber(stem);
+    const bool named = index_.ByName(stem) || (numbered && index_.ByName(numbered->first));
+    return named && ReadCandidate(file.string());
+  }
+
   Result<void> TryAdd(const Asked& asked) {
     ASSAY_ASSIGN_OR_RETURN(CandidateSource source, ReadCandidate(asked.file));
-    if (request_.gradients && source.form == CandidateForm::kPython) {
-      ASSAY_ASSIGN_OR_RETURN(source,
-                             CandidateFromText(asked.file, CandidateWithGradients(source.content)));
+    if (request_.gradients) {
+      ASSAY_ASSIGN_OR_RETURN(source, WithGradients(std::move(source)));
     }
     const auto sample = ParseSampleName(fs::path(asked.file).filename().string());
     RunItem item;
@@ -199,9 +211,17 @@ Result<std::vector<Asked>> FromFolder(const std::string& folder, const std::stri
     std::error_code unknown;
     if (entry.depth() >= 1) entry.disable_recursion_pending();
     if (entry->is_regular_file(unknown) && MayBeCandidate(entry->path()))
-      found.emplace_back(entry->path().string());
+      found.emplace_back(entry->path().string()).found = true;
   }
   if (code) return UsageError(fmt::format("cannot list {}: {}", folder, code.message()));
+  // Code that was taken out of an answer stands for it.
+  std::set<fs::path> code_stems;
+  for (const Asked& asked : found)
+    if (!IsNamedAsAnswer(asked.file)) code_stems.insert(fs::path(asked.file).replace_extension());
+  std::erase_if(found, [&](const Asked& asked) {
+    return IsNamedAsAnswer(asked.file) &&
+           code_stems.contains(fs::path(asked.file).replace_extension());
+  });
   const bool samples = std::any_of(found.begin(), found.end(), [](const Asked& asked) {
     return ParseSampleName(fs::path(asked.file).filename().string()).has_value();
   });
@@ -216,11 +236,25 @@ Result<std::vector<Asked>> FromFolder(const std::string& folder, const std::stri
   return found;
 }
 
+constexpr const char* kLineOfManifest =
+    R"(each line is an object, for example {"candidate": "mine.cu", "problem": "softmax"})";
+
+std::string WhyNoField(const std::string& key) {
+  if (key == "candidate" || key == "problem" || key == "size")
+    return fmt::format("the value of \"{}\" is no text", key);
+  if (key == "sample") return "the value of \"sample\" is no whole number from 0 on";
+  if (key == "set")
+    return R"(the value of "set" is no object of constants, for example {"ROWS": 64})";
+  return fmt::format(
+      "\"{}\" is no field of a manifest: those are candidate, problem, sample, size and set", key);
+}
+
 // One line of a manifest.
 Result<Asked> FromLine(const std::string& line, const fs::path& folder) {
   const Json json = Json::parse(line, nullptr, false);
+  if (json.is_discarded()) return UsageError(std::string("this is not JSON; ") + kLineOfManifest);
   if (!json.is_object())
-    return UsageError(R"(not a JSON object: {"candidate": "mine.cu", "problem": "softmax"})");
+    return UsageError(std::string("this is JSON, but no object; ") + kLineOfManifest);
   Asked asked;
   for (const auto& [key, value] : json.items()) {
     if ((key == "candidate" || key == "problem" || key == "size") && value.is_string()) {
@@ -237,22 +271,29 @@ Result<Asked> FromLine(const std::string& line, const fs::path& folder) {
         asked.set.insert(std::move(setting));
       }
     } else {
-      return UsageError(fmt::format(
-          "'{}' is no field of a manifest, or its value is of the wrong kind: use candidate, "
-          "problem, sample, size and set",
-          key));
+      return UsageError(WhyNoField(key));
     }
   }
-  if (asked.file.empty()) return UsageError("candidate is missing: the candidate's file");
+  if (asked.file.empty())
+    return UsageError("it names no candidate: give its file or folder as \"candidate\"");
   asked.file = (folder / asked.file).lexically_normal().string();
   if (asked.problem.ends_with(".py"))
     asked.problem = (folder / asked.problem).lexically_normal().string();
   return asked;
 }
 
+// A list, or an object that is set over lines: no line of it is an object.
+bool IsOneDocument(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_array() || (json.is_object() && text.find('\n', text.find('{')) < text.rfind('}'));
+}
+
 Result<std::vector<Asked>> FromManifest(const std::string& path,
                                         std::vector<std::string>* troubles) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kManifestBytesMax));
+  if (IsOneDocument(text))
+    return UsageError(
+        fmt::format("{} is one JSON document; in a manifest {}", path, kLineOfManifest));
   std::vector<Asked> found;
   int number = 0;
   for (size_t at = 0; at < text.size();) {
@@ -285,6 +326,10 @@ Result<std::vector<Asked>> FindCandidates(const PlanRequest& request,
     std::vector<Asked> found{Asked(path)};
     if (fs::is_directory(path, code)) {
       ASSAY_ASSIGN_OR_RETURN(found, FromFolder(path, request.only));
+    } else if (path.ends_with(".json")) {
+      return UsageError(
+          fmt::format("{} is no candidate, and no manifest: that has the ending .jsonl, and {}",
+                      path, kLineOfManifest));
     } else if (path.ends_with(".jsonl")) {
       ASSAY_ASSIGN_OR_RETURN(found, FromManifest(path, troubles));
     }

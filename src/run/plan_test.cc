@@ -70,6 +70,26 @@ TEST_F(Plans, AKernelBenchRunFolderAsItLies) {
   EXPECT_THAT(Lines(Made()), ElementsAre("1/23_Softmax #2", "1/23_Softmax #10"));
 }
 
+TEST_F(Plans, TakesAnswersThatNameTheirProblem) {
+  const std::string answer = "Here it is:\n```python\nclass ModelNew: pass\n```\n";
+  Write("run/23_Softmax_1.md", answer);
+  Write("run/23_Softmax_2.txt", answer);
+  Write("run/23_Softmax_2.py", "class ModelNew: pass\n");  // the code of that answer
+  Write("run/1_Square.md", "Squares are even.\n");
+  Write("run/README.md", answer);
+  Write("run/1_Conv/notes.md", answer);
+  const RunPlan plan = Made();
+  EXPECT_THAT(Lines(plan), ElementsAre("1/23_Softmax #1", "1/23_Softmax #2"));
+  EXPECT_THAT(plan.troubles, IsEmpty());
+  EXPECT_EQ(plan.items[0].source.content, "class ModelNew: pass\n");
+  EXPECT_THAT(plan.items[0].source.note, HasSubstr("a model's answer"));
+  request_.paths = {Path("run/README.md")};
+  EXPECT_THAT(Made().troubles, ElementsAre(HasSubstr("its name says no problem")));
+  Write("manifest.jsonl", "{\"candidate\": \"run/README.md\", \"problem\": \"1_Square\"}\n");
+  request_.paths = {Path("manifest.jsonl")};
+  EXPECT_THAT(Lines(Made()), ElementsAre("1/1_Square #0"));
+}
+
 TEST_F(Plans, WhatCannotBeJudgedIsNamedAndTheRestGoesOn) {
   Write("run/level_1_problem_23_sample_0_kernel.py", "a");
   Write("run/level_1_problem_9_sample_0_kernel.py", "b");
@@ -114,9 +134,34 @@ TEST_F(Plans, AManifestPairsByLines) {
   EXPECT_THAT(Lines(plan), ElementsAre("0/1_Square #7", "1/23_Softmax #0"));
   EXPECT_EQ(plan.problems[plan.items[1].problem].choice.set.at("dim"), "64");
   EXPECT_THAT(plan.troubles,
-              ElementsAre(HasSubstr("run.jsonl line 2: not a JSON object"),
-                          HasSubstr("line 5: 'sise' is no field"), HasSubstr("line 6: "),
+              ElementsAre(HasSubstr("run.jsonl line 2: this is not JSON; each line is an object"),
+                          HasSubstr("line 5: \"sise\" is no field"), HasSubstr("line 6: "),
                           HasSubstr("line 7: no problem '24_None'")));
+}
+
+TEST_F(Plans, AManifestThatIsNoneIsToldSoOnce) {
+  for (const char* text :
+       {"[{\"candidate\": \"a.py\"}]", "[\n1\n]\n", "{\n\"candidate\": 1\n}\n"}) {
+    Write("run.jsonl", text);
+    request_.paths = {Path("run.jsonl")};
+    EXPECT_THAT(Refusal(), HasSubstr("run.jsonl is one JSON document; in a manifest each line"))
+        << text;
+  }
+  Write("run.json", "[]");
+  request_.paths = {Path("run.json")};
+  EXPECT_THAT(Refusal(), HasSubstr("no manifest: that has the ending .jsonl, and each line is an"));
+  Write("one.jsonl", R"({"candidate": 1, "problem": "1_Square"})"
+                     "\n"
+                     R"({"sample": "x"})"
+                     "\n[]\n"
+                     R"({"problem": "1_Square"})"
+                     "\n");
+  request_.paths = {Path("one.jsonl")};
+  EXPECT_THAT(Made().troubles,
+              ElementsAre(HasSubstr("line 1: the value of \"candidate\" is no text"),
+                          HasSubstr("line 2: the value of \"sample\" is no whole number"),
+                          HasSubstr("line 3: this is JSON, but no object; each line is"),
+                          HasSubstr("line 4: it names no candidate")));
 }
 
 TEST_F(Plans, SizesComeFromAFile) {

@@ -149,6 +149,7 @@ class Sandbox {
                                    const std::string& artifact_path);
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
+  friend class SelfTestTrial;
   struct State;
   explicit Sandbox(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

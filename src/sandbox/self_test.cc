@@ -1,8 +1,7 @@
-// Theory of operation. Both sandboxes are started side by side, each by a thread of its own that
-// waits for its end (a sandbox dies with the thread that started it). What `breakout` prints can be
-// trusted, for nothing foreign runs there; that it printed all of it is checked. What it cannot
-// know is looked at from here: under which user id it really ran, and that the shared memory is as
-// it was.
+// Theory of operation. Both sandboxes are started before the end of either is awaited, since an
+// ended one gives its user id back. What `breakout` prints can be trusted, for nothing foreign runs
+// there; that it printed all of it is checked. What it cannot know is looked at from here: under
+// which user id it really ran, and that the shared memory is as it was.
 #include "sandbox/self_test.h"
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@
 #include <optional>
 #include <random>
 #include <sstream>
-#include <thread>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -85,14 +84,17 @@ std::optional<uid_t> SenderOf(int socket) {
   return credentials.uid;
 }
 
+}  // namespace
+
 // One of the two sandboxes.
-class Trial {
+class SelfTestTrial {
  public:
-  Trial(const SandboxTools& tools, const SelfTestSetup& setup, bool native)
+  SelfTestTrial(const SandboxTools& tools, const SelfTestSetup& setup, bool native)
       : tools_(tools), setup_(setup), native_(native) {}
 
-  Result<void> Run(const std::string& socket_name);
-  // After Run.
+  Result<void> Start(const std::string& socket_name);
+  Result<void> AwaitEnd();
+  // After AwaitEnd.
   Result<void> AddTo(SelfTestReport* report) const;
   std::optional<uid_t> uid() const { return uid_; }
 
@@ -102,39 +104,53 @@ class Trial {
   const SandboxTools& tools_;
   const SelfTestSetup& setup_;
   bool native_;
+  std::optional<Sandbox> sandbox_;
+  UniqueFd greeting_, sealed_;
   ToolRun run_;
   std::optional<uid_t> uid_;
   bool memory_kept_ = false;
 };
 
-Result<void> Trial::Run(const std::string& socket_name) {
+Result<void> SelfTestTrial::Start(const std::string& socket_name) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return Failed("a socket");
-  const UniqueFd ours(pair[0]), theirs(pair[1]);
+  greeting_ = UniqueFd(pair[0]);
+  const UniqueFd theirs(pair[1]);
   const int on = 1;
-  ::setsockopt(ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  ::setsockopt(greeting_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   ASSAY_ASSIGN_OR_RETURN(const UniqueFd lockdown,
                          SealedFile(native_ ? setup_.native_lockdown : setup_.tools_lockdown, 0));
   const std::string content(kRegionBytes, kPattern);
-  ASSAY_ASSIGN_OR_RETURN(const UniqueFd sealed, SealedFile(content, setup_.read_only_seals));
+  ASSAY_ASSIGN_OR_RETURN(sealed_, SealedFile(content, setup_.read_only_seals));
   ASSAY_ASSIGN_OR_RETURN(const UniqueFd sized, SealedFile(content, setup_.size_seals));
   SandboxRequest request;
   request.arguments = {"/assay/breakout", native_ ? "native" : "tools", std::to_string(::getpid()),
                        socket_name};
   request.files = {{"/assay/breakout", tools_.breakout, true}};
   request.descriptors = {
-      {theirs.get(), 3}, {lockdown.get(), 4}, {sealed.get(), 5}, {sized.get(), 6}};
+      {theirs.get(), 3}, {lockdown.get(), 4}, {sealed_.get(), 5}, {sized.get(), 6}};
   request.may_start_processes = !native_;
   if (!native_) setup_.change(&request);
-  ASSAY_ASSIGN_OR_RETURN(run_,
-                         RunToolWith(tools_, request, "", Deadline::AfterSeconds(kTimeoutSeconds)));
-  uid_ = SenderOf(ours.get());
+  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, Sandbox::BeginWith(tools_, request, ""));
+  sandbox_.emplace(std::move(sandbox));
+  return {};
+}
+
+Result<void> SelfTestTrial::AwaitEnd() {
+  ASSAY_RETURN_IF_ERROR(sandbox_->AwaitStarted());
+  ASSAY_ASSIGN_OR_RETURN(run_.exit, sandbox_->Wait(Deadline::AfterSeconds(kTimeoutSeconds), {}));
+  run_.timed_out = sandbox_->timed_out();
+  run_.output = sandbox_->Output();
+  uid_ = SenderOf(greeting_.get());
+  const std::string content(kRegionBytes, kPattern);
   std::string after(content.size() + 1, '\0');
-  memory_kept_ = ::pread(sealed.get(), after.data(), after.size(), 0) ==
+  memory_kept_ = ::pread(sealed_.get(), after.data(), after.size(), 0) ==
                      static_cast<ssize_t>(content.size()) &&
                  after.starts_with(content);
   return {};
 }
+
+namespace {
 
 void AddBreach(SelfTestReport* report, const std::string& attempt, const std::string& detail) {
   const auto same = [&](const SelfTestReport::Breach& known) { return known.attempt == attempt; };
@@ -145,7 +161,9 @@ void AddBreach(SelfTestReport* report, const std::string& attempt, const std::st
     known->detail += ", " + detail;
 }
 
-void Trial::AddLines(SelfTestReport* report, bool* whole, bool* last) const {
+}  // namespace
+
+void SelfTestTrial::AddLines(SelfTestReport* report, bool* whole, bool* last) const {
   int made = 0;
   std::istringstream text(run_.output);
   for (std::string line; std::getline(text, line);) {
@@ -162,7 +180,7 @@ void Trial::AddLines(SelfTestReport* report, bool* whole, bool* last) const {
   report->tried += made;
 }
 
-Result<void> Trial::AddTo(SelfTestReport* report) const {
+Result<void> SelfTestTrial::AddTo(SelfTestReport* report) const {
   bool whole = false, last = false;
   AddLines(report, &whole, &last);
   const bool killed = !run_.exit.exited && run_.exit.status == SIGSYS && last;
@@ -180,17 +198,12 @@ Result<void> Trial::AddTo(SelfTestReport* report) const {
   return {};
 }
 
-}  // namespace
-
 Result<SelfTestReport> RunSelfTest(const SandboxTools& tools, const SelfTestSetup& setup) {
   ASSAY_ASSIGN_OR_RETURN(const Listener listener, Listen());
-  Trial for_tools(tools, setup, false), for_hosts(tools, setup, true);
-  Result<void> tools_ran, hosts_ran;
-  std::thread beside([&] { hosts_ran = for_hosts.Run(listener.name); });
-  tools_ran = for_tools.Run(listener.name);
-  beside.join();
-  ASSAY_RETURN_IF_ERROR(tools_ran);
-  ASSAY_RETURN_IF_ERROR(hosts_ran);
+  SelfTestTrial for_tools(tools, setup, false), for_hosts(tools, setup, true);
+  for (SelfTestTrial* trial : {&for_tools, &for_hosts})
+    ASSAY_RETURN_IF_ERROR(trial->Start(listener.name));
+  for (SelfTestTrial* trial : {&for_tools, &for_hosts}) ASSAY_RETURN_IF_ERROR(trial->AwaitEnd());
   SelfTestReport report;
   ASSAY_RETURN_IF_ERROR(for_tools.AddTo(&report));
   ASSAY_RETURN_IF_ERROR(for_hosts.AddTo(&report));

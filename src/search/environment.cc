@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "answer/code_of_answer.h"
 #include "base/hash.h"
 #include "base/version.h"
 #include "problem/nearest.h"
-#include "propose/code_of_answer.h"
 #include "score/attempt.h"
 #include "search/env_request.h"
 #include "search/episode_record.h"

@@ -11,6 +11,7 @@
 #include "report/kernel_facts.h"
 #include "report/probe_text.h"
 #include "report/text.h"
+#include "report/wrong_element.h"
 #include "toolchain/build.h"
 #include "toolchain/lines.h"
 
@@ -76,16 +77,16 @@ std::string Errors(const FeedbackSubject& subject) {
   return text.empty() ? text : "Errors at its lines:\n" + text;
 }
 
-// "0.000712" for a value: three digits tell the kind of a mistake.
-std::string Value(double value) { return fmt::format("{:.3g}", value); }
-
 std::string FirstMismatch(const Verdict& verdict) {
   const Mismatch& mismatch = *verdict.correctness->first_mismatch;
   std::string text =
       fmt::format("First wrong element: {}[{}]", mismatch.output, fmt::join(mismatch.index, ", "));
   // Constant weights stay for a whole session, and an output's value tells of them.
-  if (verdict.problem.weights.value_or(WeightsKind::kVaried) == WeightsKind::kVaried)
-    text += fmt::format(": {} instead of {}", Value(mismatch.got), Value(mismatch.expected));
+  if (verdict.problem.weights.value_or(WeightsKind::kVaried) == WeightsKind::kVaried) {
+    // Three digits tell the kind of a mistake.
+    const auto [expected, got] = TextsOf(mismatch, 3);
+    text += fmt::format(": {} instead of {}", got, expected);
+  }
   return text +
          fmt::format(". Wrong elements of this output: {}.", FormatShare(mismatch.share_wrong));
 }
@@ -138,8 +139,10 @@ std::string SpeedText(const Verdict& verdict) {
     text += fmt::format("{}{:.4g}x as fast as {}, {}: {} takes {} a call, this candidate {}.",
                         text.empty() ? "" : "\n", result.speedup, name, IntervalText(result), name,
                         FormatDuration(result.time_ns), FormatDuration(result.candidate_time_ns));
-    if (result.certified_speedup > 0)
+    if (result.certified_speedup > 1)
       text += fmt::format(" Certified: {:.4g}x.", result.certified_speedup);
+    else if (result.speedup > 1)
+      text += " No gain is certified.";
     if (!result.note.empty()) text += " Note: " + Short(result.note) + ".";
   }
   return text;
@@ -168,6 +171,8 @@ std::string Bound(const Verdict& verdict) {
       "{:.3g}% of that, {} {:.3g}%.",
       FormatDuration(roofline.bound_ns), roofline.regime, roofline.percent_of_peak,
       verdict.speed->headline, roofline.reference_percent_of_peak);
+  if (roofline.percent_of_peak > 100 && !roofline.note.empty())
+    text += " Note: " + Short(roofline.note) + ".";
   const double headroom = result->candidate_time_ns / roofline.bound_ns;
   if (headroom > 1) text += fmt::format(" Headroom: {:.3g}x over this candidate.", headroom);
   return std::string(TrimSpace(text));

@@ -52,6 +52,17 @@ TEST(Feedback, HasNoSeedAndNothingThatTheCandidatePrinted) {
   }
 }
 
+// 'Certified: 0.84x' stood beside an interval from 1.39 to 1.46.
+TEST(Feedback, LessThanTheReferencesSpeedIsNoCertificate) {
+  Verdict verdict = SampleVerdict(Outcome::kUnsettled);
+  BaselineResult& result = verdict.speed->baselines.at(verdict.speed->headline);
+  result.speedup = 1.42;
+  result.certified_speedup = 0.84;
+  EXPECT_THAT(Part(verdict, "speed"), HasSubstr("No gain is certified."));
+  result.certified_speedup = 1.38;
+  EXPECT_THAT(Part(verdict, "speed"), HasSubstr("Certified: 1.38x."));
+}
+
 Verdict WrongAt(double expected, double got) {
   Verdict verdict = SampleVerdict(Outcome::kWrong);
   verdict.correctness->first_mismatch = Mismatch{"out", {3, 1023}, expected, got, 0.25};

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "answer/code_of_answer.h"
 #include "model/outcome.h"
-#include "propose/code_of_answer.h"
 #include "toolchain/lines.h"
 
 namespace assay {

@@ -7,10 +7,10 @@
 
 #include <filesystem>
 
+#include "answer/code_of_answer.h"
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "propose/code_of_answer.h"
 #include "propose/transcript.h"
 #include "search/chains.h"
 #include "search/judges.h"

@@ -115,13 +115,6 @@ Result<std::vector<Account>> Accounts::All() {
   }
 }
 
-Result<void> Accounts::SetClass(int64_t account, int64_t class_id) {
-  ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
-                         database_.Prepare("UPDATE accounts SET class_id = ? WHERE id = ?"));
-  ASSAY_RETURN_IF_ERROR(update.Bind(class_id).Bind(account).Step());
-  return {};
-}
-
 Result<std::string> Accounts::Issue(int64_t account, std::string_view kind, int64_t made_s,
                                     int64_t ends_s) {
   ASSAY_ASSIGN_OR_RETURN(std::string token, RandomHex(kTokenBytes));

@@ -31,7 +31,6 @@ class Accounts {
   // An account whose name cannot be told from this one by looking at it.
   Result<std::optional<Account>> FindAlike(const std::string& name);
   Result<std::vector<Account>> All();
-  Result<void> SetClass(int64_t account, int64_t class_id);
 
   // Returns the token: it is kept nowhere. `lasts_s` 0: it never ends.
   Result<std::string> IssueAccess(int64_t account, Instant now, int64_t lasts_s = 0);

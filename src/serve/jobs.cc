@@ -178,16 +178,6 @@ Result<std::vector<Job>> Jobs::List(const JobQuery& query) {
   return ReadJobs(select);
 }
 
-Result<std::optional<Job>> Jobs::OfVerdict(const std::string& verdict) {
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement select,
-      database_.Prepare(fmt::format("SELECT {} WHERE jobs.verdict = ?", kJobColumns)));
-  select.Bind(verdict);
-  ASSAY_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadJobs(select));
-  if (verdict.empty() || jobs.empty()) return std::nullopt;
-  return std::move(jobs.front());
-}
-
 Result<bool> Jobs::Cancel(int64_t id, Instant now) {
   bool cancelled = false;
   const auto done = database_.Write([&]() -> Result<void> {

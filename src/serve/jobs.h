@@ -80,8 +80,6 @@ class Jobs {
   Result<std::optional<Job>> Find(int64_t id) { return FindJob(database_, id); }
   // Newest first; those that wait in the order of the queue.
   Result<std::vector<Job>> List(const JobQuery& query);
-  // The job of that verdict.
-  Result<std::optional<Job>> OfVerdict(const std::string& verdict);
   // Ends a job that has not ended, whoever runs it. Returns false if it had ended before.
   Result<bool> Cancel(int64_t id, Instant now);
   Result<std::vector<JobEvent>> Events(int64_t job, int64_t after, int64_t limit) {

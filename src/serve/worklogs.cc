@@ -63,10 +63,6 @@ Result<std::vector<WorklogEntry>> Worklogs::OfClass(int64_t class_id) {
   return Select("w.class", class_id);
 }
 
-Result<std::vector<WorklogEntry>> Worklogs::OfAccount(int64_t account) {
-  return Select("w.account", account);
-}
-
 Result<std::vector<int64_t>> Worklogs::TimesSent(int64_t account) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,

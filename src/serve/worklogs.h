@@ -42,7 +42,6 @@ class Worklogs {
   Result<std::optional<WorklogEntry>> Find(int64_t id);
   // By author, then oldest first.
   Result<std::vector<WorklogEntry>> OfClass(int64_t class_id);
-  Result<std::vector<WorklogEntry>> OfAccount(int64_t account);
 
   Result<std::vector<TarFile>> Files(const WorklogEntry& entry);
   Result<std::string> Tar(const WorklogEntry& entry) { return store_.Get(entry.tar); }

@@ -50,7 +50,6 @@ TEST_F(WorklogsTest, AnUploadIsKeptAndCheckedAgain) {
   EXPECT_EQ(checked->uploaded.worklog.match.versions.size(), 4U);
   EXPECT_FALSE(Any(checked->findings, FindingKind::kSuspicious));
   EXPECT_EQ(worklogs_->OfClass(7)->size(), 1U);
-  EXPECT_EQ(worklogs_->OfAccount(entry->author.id)->size(), 1U);
   EXPECT_EQ(worklogs_->OfClass(8)->size(), 0U);
 }
 

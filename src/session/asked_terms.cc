@@ -14,6 +14,7 @@
 #include "model/verdict.h"
 #include "problem/gradients.h"
 #include "sandbox/sandbox.h"
+#include "toolchain/packed_folder.h"
 #include "values/draw_kinds.h"
 
 namespace assay {
@@ -137,9 +138,20 @@ Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem) 
   return {};
 }
 
+Result<CandidateSource> WithGradients(CandidateSource candidate) {
+  if (candidate.form != CandidateForm::kPython) return candidate;
+  const std::string entry(EntryText(candidate.content));
+  std::string note = std::move(candidate.note);
+  ASSAY_ASSIGN_OR_RETURN(
+      candidate, CandidateFromText(candidate.path, WithEntryText(candidate.content,
+                                                                 CandidateWithGradients(entry))));
+  candidate.note = std::move(note);
+  return candidate;
+}
+
 Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& asked) {
-  if (!asked.problem.gradients || candidate.form != CandidateForm::kPython) return candidate;
-  return CandidateFromText(candidate.path, CandidateWithGradients(candidate.content));
+  if (!asked.problem.gradients) return candidate;
+  return WithGradients(std::move(candidate));
 }
 
 std::string NeedsGpu(std::string_view option) {
@@ -172,6 +184,9 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
     if (!weights) return UsageError("--weights takes varied, constant or constructed");
     terms.problem.weights = *weights;
   }
+  if (!asked.state.empty() && asked.state != "compared" && asked.state != "ignored")
+    return UsageError("--state takes compared or ignored");
+  terms.problem.ignores_state = asked.state == "ignored";
   if (!asked.special_values.empty()) {
     if (asked.special_values != "noted" && asked.special_values != "required")
       return UsageError("--special-values takes noted or required");

@@ -32,6 +32,7 @@ struct AskedTerms {
   std::vector<std::string> ragged;  // NAME=LO:HI, as typed
   std::string python, precision, tolerance, weights, device;
   std::string special_values;  // "required", "noted", or empty: as the problem has it
+  std::string state;           // "compared", "ignored", or empty: compared
   std::string skip_draws;      // kinds, with commas
   uint64_t seed = 0;
   Effort effort;  // `no_replay` sets Effort::replay
@@ -49,6 +50,8 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
 // Returns the candidate as these terms have it: with its gradients, if they are asked for and it is
 // in Python. Candidates in other forms get gradients of outputs as inputs.
 Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& asked);
+// The same for terms that ask for gradients.
+Result<CandidateSource> WithGradients(CandidateSource candidate);
 
 // The error of an option whose tool looks at a GPU alone.
 std::string NeedsGpu(std::string_view option);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/defences.h"
 #include "hosts/blame.h"
 #include "machine/seeds.h"
+#include "session/problem_coverage.h"
 #include "values/draw_kinds.h"
 
 namespace assay {
@@ -56,6 +59,9 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherS
   auto draws = DrawSet::Make(oracle, bench.rule, DeriveSeed(seed, SeedStream::kDraws), skip,
                              progress, BudgetOf(bench));
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
+  if (!std::exchange(bench.looked_for_coverage, true)) {
+    ASSAY_ASSIGN_OR_RETURN(bench.coverage, CoverageFor(bench, *draws));
+  }
   // One master serves both, in turn.
   const uint32_t first = oracle.slots_max() > draws->slots_used() ? draws->slots_used() : 0;
   ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),

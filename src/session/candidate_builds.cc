@@ -16,7 +16,7 @@ bool BuildsTheSame(const CandidateSource& a, const CandidateSource& b) {
 
 CandidateBuilds::CandidateBuilds(std::vector<const CandidateSource*> sources,
                                  const CandidateLimits& limits, StopToken stop)
-    : sources_(std::move(sources)) {
+    : sources_(std::move(sources)), limits_(limits), stop_(stop) {
   early_ = std::make_unique<Builds>(Distinct(true), [&limits, stop](const CandidateSource& source) {
     return BuildCandidate(source, limits, PythonRuntime{}, "", "", stop);
   });
@@ -36,8 +36,51 @@ std::vector<const CandidateSource*> CandidateBuilds::Distinct(bool alone) const 
   return found;
 }
 
+std::vector<BuiltCandidate> CandidateBuilds::InOrder(std::vector<BuiltCandidate> distinct) const {
+  std::vector<BuiltCandidate> built;
+  size_t next = 0;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const size_t same = SameAs(i);
+    if (same == i) {
+      built.push_back(std::move(distinct[next++]));
+      continue;
+    }
+    built.push_back(built[same]);
+    built.back().source = *sources_[i];
+    built.back().cached = true;
+    built.back().build_s = 0;
+  }
+  return built;
+}
+
+Result<bool> CandidateBuilds::BuildFirst(const PythonSetup& setup) {
+  const std::vector<const CandidateSource*> late_sources = Distinct(false);
+  if (!std::ranges::all_of(late_sources, [](const CandidateSource* source) {
+        return source->form == CandidateForm::kPython;
+      }))
+    return false;
+  CandidateLimits limits = limits_;
+  limits.memory_bytes += setup.parameter_bytes;
+  Builds late(late_sources, [&](const CandidateSource& source) {
+    return BuildCandidate(source, limits, setup.python, setup.init_arguments, setup.settings,
+                          stop_);
+  });
+  size_t next_early = 0, next_late = 0;
+  bool all_failed = true;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (SameAs(i) != i) continue;
+    ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, BuildsAlone(*sources_[i])
+                                                         ? early_->Take(next_early++)
+                                                         : late.Take(next_late++));
+    all_failed = all_failed && candidate.failure;
+    first_built_.push_back(std::move(candidate));
+  }
+  return all_failed;
+}
+
 Result<std::vector<BuiltCandidate>> CandidateBuilds::Finish(
     const LateBuildSetup& setup, const std::function<void(size_t done)>& progress) {
+  if (!first_built_.empty()) return InOrder(std::move(first_built_));
   const std::vector<const CandidateSource*> late_sources = Distinct(false);
   const bool any_python = std::any_of(
       late_sources.begin(), late_sources.end(),
@@ -49,21 +92,16 @@ Result<std::vector<BuiltCandidate>> CandidateBuilds::Finish(
   Builds late(late_sources,
               [&](const CandidateSource& source) { return BuildLate(source, setup); });
   size_t next_early = 0, next_late = 0;
-  std::vector<BuiltCandidate> built;
+  std::vector<BuiltCandidate> distinct;
   for (size_t i = 0; i < sources_.size(); ++i) {
     progress(i);
-    if (const size_t same = SameAs(i); same != i) {
-      built.push_back(built[same]);
-      built.back().source = *sources_[i];
-      built.back().cached = true;
-      built.back().build_s = 0;
-      continue;
-    }
+    if (SameAs(i) != i) continue;
     ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, BuildsAlone(*sources_[i])
                                                          ? early_->Take(next_early++)
                                                          : late.Take(next_late++));
-    built.push_back(std::move(candidate));
+    distinct.push_back(std::move(candidate));
   }
+  std::vector<BuiltCandidate> built = InOrder(std::move(distinct));
   for (size_t i = 0; i < built.size(); ++i)
     if (setup.gpu != nullptr && late_sources.size() > 1 && MayHaveLackedMemory(built[i])) {
       ASSAY_ASSIGN_OR_RETURN(built[i], BuildLate(*sources_[i], setup));

@@ -18,6 +18,18 @@ class CandidateBuilds {
   // outlive this object.
   CandidateBuilds(std::vector<const CandidateSource*> sources, const CandidateLimits& limits,
                   StopToken stop);
+  // The setup for building candidates in Python on a CPU.
+  struct PythonSetup {
+    const PythonRuntime& python;
+    const std::string& settings;
+    std::string init_arguments;    // the construction record
+    uint64_t parameter_bytes = 0;  // of the module that is constructed
+  };
+  // Builds all now, where only the source and `setup` are needed: values of a large problem take
+  // long. Returns true if all failed; TakeFailed() then gives them. Errors as BuildCandidate's.
+  Result<bool> BuildFirst(const PythonSetup& setup);
+  std::vector<BuiltCandidate> TakeFailed() { return InOrder(std::move(first_built_)); }
+
   // Builds the others and waits for all. `setup` serves all of them. Results are in the order of
   // the sources. `progress` gets the number of finished builds. Errors as BuildLate's.
   Result<std::vector<BuiltCandidate>> Finish(const LateBuildSetup& setup,
@@ -31,9 +43,14 @@ class CandidateBuilds {
   size_t SameAs(size_t index) const;
   // Returns the sources to build, each content once: those that build alone, or the others.
   std::vector<const CandidateSource*> Distinct(bool alone) const;
+  // Returns a result for each source; `distinct` has one for each content.
+  std::vector<BuiltCandidate> InOrder(std::vector<BuiltCandidate> distinct) const;
 
   std::vector<const CandidateSource*> sources_;
+  const CandidateLimits& limits_;
+  const StopToken stop_;
   std::unique_ptr<Builds> early_;
+  std::vector<BuiltCandidate> first_built_;  // by BuildFirst(), one for each content
 };
 
 }  // namespace assay

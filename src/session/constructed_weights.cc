@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -25,6 +26,9 @@ void AddNote(const std::string& text, std::string* note) {
 }
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Of the outer session's memory, which its own values leave.
+constexpr uint64_t kMemoryPart = 4;
 
 constexpr const char* kHowJudged =
     "judged as by --weights constructed, on the weights that its constructor makes under the "
@@ -50,6 +54,7 @@ void TakeBackGain(Verdict* verdict) {
 }
 
 std::string RightOnUniform(const std::vector<std::string>& uniform) {
+  if (uniform.empty()) return "right on weights as constructed alone";
   WeightsMatch names;
   names.missing = uniform;
   names.missing_count = uniform.size();
@@ -145,7 +150,10 @@ Result<Verdict> ConstructedWeights::JudgeInSession(const CandidateSource& source
     SessionTerms terms = bench_.terms;
     terms.problem.weights = WeightsKind::kConstructed;
     terms.tools = {};  // they run on the verdict that is given
-    ASSAY_ASSIGN_OR_RETURN(session_, Session::Open(std::move(terms), bench_.stop, events));
+    MemoryTerms memory;
+    memory.within_bytes = std::max<uint64_t>(1, bench_.oracle_options.memory_bytes / kMemoryPart);
+    ASSAY_ASSIGN_OR_RETURN(session_,
+                           Session::Open(std::move(terms), bench_.stop, events, nullptr, memory));
   }
   const Oracle& oracle = *session_->bench().oracle;
   finding->uniform = UniformParameters(oracle.plan(), oracle.varied_weights()->constructed());
@@ -164,7 +172,9 @@ Result<Verdict> ConstructedWeights::Judge(const CandidateSource& source, const W
   auto judged = JudgeInSession(source, asked, events, &finding, is_whole);
   if (judged) return ConcludeConstructed(std::move(first), std::move(*judged), finding);
   session_.reset();
-  if (judged.error().kind == ErrorKind::kInterrupted) return std::unexpected(judged.error());
+  const bool fits_alone = judged.error().code == ErrorCode::kTooLarge && bench_.terms.sharers > 1;
+  if (fits_alone || judged.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(judged.error());
   Say(fmt::format("{}; whether it is right on weights as constructed could not be found out: {}",
                   first.correctness->hint, FirstLine(judged.error().message)),
       &first);

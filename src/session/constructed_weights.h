@@ -46,8 +46,9 @@ class ConstructedWeights {
   ConstructedWeights(const ConstructedWeights&) = delete;
   ConstructedWeights& operator=(const ConstructedWeights&) = delete;
 
-  // Judges the candidate of `first`, and returns the verdict to give. Errors: kInterrupted; other
-  // trouble is in the verdict's message.
+  // Judges the candidate of `first`, and returns the verdict to give. Errors: kInterrupted;
+  // kUnjudged with kTooLarge where memory is short beside other judges. Other trouble is in the
+  // verdict's message.
   Result<Verdict> Judge(const CandidateSource& source, const WeightsMatch& match,
                         const SessionAsked& asked, const JudgeEvents& events, Verdict first);
 

@@ -70,6 +70,10 @@ TEST(ConcludeConstructed, UniformWeightsProveNothing) {
   EXPECT_EQ(folded.outcome, Outcome::kWrong);
   EXPECT_THAT(folded.message, HasSubstr("it prepares them once, or leaves them out"));
   EXPECT_EQ(folded.correctness->right_with_weights, WeightsKind::kConstructed);
+  // An adapter's weights of 1e-9 were scaled up: none of them is the same everywhere.
+  const Verdict adapter = ConcludeConstructed(Judged(Outcome::kWrong, "off by 2"),
+                                              Judged(Outcome::kCorrect), {kByName, {}, false});
+  EXPECT_THAT(adapter.message, HasSubstr("right on weights as constructed alone: it prepares"));
 }
 
 TEST(ConcludeConstructed, AWrongCandidateStaysWhatItWas) {

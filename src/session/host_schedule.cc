@@ -98,11 +98,15 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candi
                                     queues};
   auto hosts = std::make_unique<HostsOfCandidate>(
       CandidateHosts(of_correctness), CandidateHosts(setup), std::deque<CandidateHosts>{});
-  for (const auto& size : other_sizes_)
+  for (const auto& size : other_sizes_) {
+    const size_t index = hosts->other_sizes.size();
+    const bool is_another =
+        index < candidate.at_other_sizes.size() && candidate.at_other_sizes[index];
     hosts->other_sizes.emplace_back(CandidateHostSetup{
-        candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
+        is_another ? *candidate.at_other_sizes[index] : candidate, bench_.terms.limits,
         bench_.python, size->oracle, size->live, size->settings, bench_.gpu(), threads, bench_.stop,
         true, bench_.terms.forks_hosts, queues});
+  }
   return hosts;
 }
 
@@ -143,7 +147,7 @@ Result<void> HostSchedule::AwaitFirstImports(HostsOfCandidate& hosts) const {
       hosts.other_sizes.front().AwaitImports();
       for (Host* host : hosts.other_sizes.front().Imported()) starting.push_back(host);
     }
-    StartDevices(starting);
+    StartDevices(starting, LibrariesOf(bench_.oracle->account()));
   });
   if (!imported) return std::unexpected(TroubleAsError(imported.error(), "a host starts"));
   return {};
@@ -214,7 +218,7 @@ void HostSchedule::StartPairs(CandidateHosts& hosts, const ReferenceKind& kind,
     opponents.AwaitImports();
     std::vector<Host*> starting = hosts.Imported();
     for (Host* host : opponents.Imported()) starting.push_back(host);
-    StartDevices(starting);
+    StartDevices(starting, LibrariesOf(bench_.oracle->account()));
   });
   if (!imported) return;
   opponents.Prepare(0, PairsComing(0), opponent_leaves);

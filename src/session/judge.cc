@@ -53,7 +53,7 @@ Result<void> JudgeInSession(const JudgeRequest& request, const JudgeEvents& even
   // Many cores import PyTorch for nurseries beside the oracle, before a candidate is built.
   const bool imports_ahead = terms.problem.device == "cuda" && UsableCpus().size() >= kManyCores;
   terms.forks_hosts = in_python_count > (imports_ahead ? 0 : 1);
-  const auto session = Session::Open(std::move(terms), stop, events);
+  const auto session = Session::Open(std::move(terms), stop, events, &builds);
   if (!session) {
     TellRefused(session.error(), request.candidates.size(), events);
     return std::unexpected(session.error());

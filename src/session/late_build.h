@@ -13,8 +13,8 @@ struct LateBuildSetup {
   const SessionTerms& terms;
   const PythonRuntime& python;
   const Oracle& oracle;
-  const OtherSize* other_size = nullptr;  // null: one size
-  const Gpu* gpu = nullptr;               // null: judged on the CPU
+  const OtherSizes* other_sizes = nullptr;  // null: one size
+  const Gpu* gpu = nullptr;                 // null: judged on the CPU
   const std::string& settings;
   StopToken stop;
 };

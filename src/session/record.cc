@@ -37,12 +37,36 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
   return problem;
 }
 
-Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
+ProblemRecord RecordOf(const ProblemRequest& request, const WorkAccount& account) {
+  ProblemRecord problem = RecordOf(request, ProblemDescription{});
+  for (const auto& [role, lines] : {std::pair{"input", &account.inputs},
+                                    {"parameter", &account.parameters},
+                                    {"output", &account.outputs}})
+    for (const std::string& line : *lines)
+      problem.signature.push_back(fmt::format("{} {}", role, line));
+  if (!account.outputs.empty()) {
+    const std::string& first = account.outputs.front();
+    const size_t begin = first.find(' ') + 1;
+    problem.dtype = first.substr(begin, first.find('[') - begin);
+  }
+  return problem;
+}
+
+ProblemFacts FactsOf(const ProblemRequest& request, const Oracle& oracle) {
+  return {RecordOf(request, oracle.description()), WorkOf(oracle.description(), oracle.account())};
+}
+
+ProblemFacts FactsOf(const ProblemRequest& request, const ProblemEstimate& estimate) {
+  return {RecordOf(request, estimate.account), WorkOf(estimate.call.inputs + estimate.call.weights,
+                                                      estimate.call.outputs, estimate.account)};
+}
+
+Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, ProblemFacts problem,
                    const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu) {
   Verdict verdict;
   verdict.created = UtcTimestamp();
   verdict.seed = seed;
-  verdict.problem = RecordOf(terms.problem, oracle.description());
+  verdict.problem = std::move(problem.record);
   verdict.candidate = {
       candidate.source.path,
       candidate.source.hash,
@@ -51,7 +75,7 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
       candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
       candidate.flags,
       ArtifactHash(candidate)};
-  verdict.work = WorkOf(oracle.description(), oracle.account());
+  verdict.work = problem.work;
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;
   if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
@@ -61,6 +85,7 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
                        {"compiler", candidate.compiler},
                        {"python", python.version},
                        {"pytorch", python.torch_version}};
+  if (!candidate.source.note.empty()) verdict.toolchain["source"] = candidate.source.note;
   if (!candidate.headers.empty()) verdict.toolchain["headers"] = candidate.headers;
   if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
     verdict.toolchain["openblas_kernels"] = kernels;
@@ -221,6 +246,21 @@ std::string NoteOfSameValues(const ProblemDescription& description) {
               : ", and none that the judge may change");
 }
 
+std::string NoteOfPieces(const ProblemDescription& description) {
+  if (description.float64_pieces == 0) return {};
+  return fmt::format("the reference ran in float64 on {} pieces of the batch, as memory asks for",
+                     description.float64_pieces);
+}
+
+std::string NoteOfState(const ProblemDescription& description, const ProblemRequest& problem,
+                        CandidateForm form) {
+  if (!description.changes_state) return {};
+  if (problem.ignores_state)
+    return "what forward changes in its module was not compared, as was asked";
+  if (form == CandidateForm::kPython) return {};
+  return "what forward changes in its module is compared in candidates in Python alone";
+}
+
 std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws) {
   const auto left_out = std::ranges::count(draws, true, &DrawRecord::for_time);
   if (left_out == 0) return {};
@@ -265,6 +305,8 @@ std::string UnsettledMessage(const BaselineResult& result, const std::string& op
       return open("calls alone do not show its gain");
     case UnsettledCause::kLibraries:
       return open("where its time goes could not be seen");
+    case UnsettledCause::kUnseen:
+      return open("operators that the values do not show take as much time as it gains");
   }
   return fmt::format("correct, but too noisy here to say whether it beats {}", opponent);
 }

@@ -13,10 +13,20 @@
 namespace assay {
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description);
+// The same of a problem that was estimated and not called.
+ProblemRecord RecordOf(const ProblemRequest& request, const WorkAccount& account);
+
+// The problem and the work of a call, as a verdict has them.
+struct ProblemFacts {
+  ProblemRecord record;
+  Work work;
+};
+ProblemFacts FactsOf(const ProblemRequest& request, const Oracle& oracle);
+ProblemFacts FactsOf(const ProblemRequest& request, const ProblemEstimate& estimate);
 
 // Returns a verdict with all facts before the gates: request, candidate, problem, machine,
 // software.
-Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
+Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, ProblemFacts problem,
                    const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu);
 
 // Returns a note that names the problem's changed constants that a Python candidate's file assigns
@@ -52,6 +62,14 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
 // Says that get_inputs() gives the same values under every seed, and whose values were used; empty:
 // it does not.
 std::string NoteOfSameValues(const ProblemDescription& description);
+
+// Says that the reference ran in float64 on pieces of the batch; empty: it ran on the whole.
+std::string NoteOfPieces(const ProblemDescription& description);
+
+// Says that what forward changes in its module was not compared; empty: it changes nothing, or it
+// was.
+std::string NoteOfState(const ProblemDescription& description, const ProblemRequest& problem,
+                        CandidateForm form);
 
 // Says how many draws were not made for the time that they would take; empty: none.
 std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws);

@@ -120,7 +120,8 @@ TEST(OutcomeMessage, UnsettledNamesItsCauseAndTheOptionThatHelps) {
   EXPECT_THAT(message(), testing::HasSubstr("--budget 25"));
   for (const UnsettledCause cause :
        {UnsettledCause::kCharges, UnsettledCause::kCopies, UnsettledCause::kBlocks,
-        UnsettledCause::kMemory, UnsettledCause::kAlone, UnsettledCause::kLibraries}) {
+        UnsettledCause::kMemory, UnsettledCause::kAlone, UnsettledCause::kLibraries,
+        UnsettledCause::kUnseen}) {
     result.why_unsettled = {cause, 0};
     EXPECT_THAT(message(), testing::HasSubstr("it is open whether it beats eager: "));
   }
@@ -132,6 +133,13 @@ TEST(NoteOfDrawsForTime, CountsThoseThatWereLeftOutWhateverTheReasonSays) {
   EXPECT_EQ(NoteOfDrawsForTime({passed, dropped}), "");
   dropped.for_time = true;
   EXPECT_THAT(NoteOfDrawsForTime({passed, dropped}), testing::StartsWith("1 of 2 kinds"));
+}
+
+TEST(NoteOfPieces, SaysHowManyThereAre) {
+  ProblemDescription description;
+  EXPECT_EQ(NoteOfPieces(description), "");
+  description.float64_pieces = 8;
+  EXPECT_THAT(NoteOfPieces(description), testing::HasSubstr("on 8 pieces of the batch"));
 }
 
 TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {

@@ -23,7 +23,7 @@ namespace assay {
 namespace {
 
 // Master slots where nothing is timed: the draws take half of them at most.
-constexpr uint32_t kSlotsOfDraws = 32;
+constexpr uint32_t kSlotsOfDraws = 2 * kDrawsMax;
 
 void AddTotals(double judged_s, Cost* cost) {
   cost->total_s = cost->build_s + judged_s;
@@ -49,15 +49,17 @@ bool TellKnown(const BuiltCandidate& candidate, const JudgeEvents& events) {
   return candidate.known;
 }
 
-const OtherSize* FirstOf(const OtherSizes& sizes) {
-  return sizes.empty() ? nullptr : sizes.front().get();
-}
-
 DrawProgress Drawing(const JudgeEvents& events) {
   return [&events](size_t done, size_t all) {
     events.progress({JudgeStage::kDrawing, "drawing inputs",
                      static_cast<double>(done) / static_cast<double>(all), 0, 0});
   };
+}
+
+// Whether values and results of a problem take longer than to build a candidate.
+bool IsLarge(const Work& work) {
+  constexpr double kLargeBytes = 1 << 28, kLargeOperations = 2e10;
+  return work.bytes > kLargeBytes || work.operations > kLargeOperations;
 }
 
 }  // namespace
@@ -80,14 +82,16 @@ Session::Session(SessionTerms terms, StopToken stop)
       constructed_weights_(bench_) {}
 
 Result<std::unique_ptr<Session>> Session::Open(SessionTerms terms, StopToken stop,
-                                               const JudgeEvents& events) {
+                                               const JudgeEvents& events, CandidateBuilds* builds,
+                                               const MemoryTerms& memory) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   std::unique_ptr<Session> session(new Session(std::move(terms), stop));
-  ASSAY_RETURN_IF_ERROR(session->Start(events));
+  ASSAY_RETURN_IF_ERROR(session->Start(events, builds, memory));
   return session;
 }
 
-Result<void> Session::Start(const JudgeEvents& events) {
+Result<void> Session::Start(const JudgeEvents& events, CandidateBuilds* builds,
+                            const MemoryTerms& memory) {
   const SessionTerms& terms = bench_.terms;
   bench_.seed = batches_.next_seed();
   ASSAY_ASSIGN_OR_RETURN(bench_.python, FindPython(terms.python));
@@ -113,12 +117,24 @@ Result<void> Session::Start(const JudgeEvents& events) {
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(bench_.device, JudgeDevice::Open(bench_.stop));
     options.device = bench_.device.get();
-    options.memory_bytes = bench_.device->BytesForValues(terms.sharers);
+    options.memory_bytes = JudgeDevice::BytesForValues(bench_.gpu()->facts().memory_bytes);
   }
-  return OpenReference(events);
+  return OpenReference(events, builds, memory);
 }
 
-Result<void> Session::OpenReference(const JudgeEvents& events) {
+Result<bool> Session::NoneBuilds(Host& host, const JudgeEvents& events, CandidateBuilds& builds) {
+  if (bench_.on_device() || bench_.terms.opponent.against ||
+      !IsLarge(FactsOf(bench_.terms.problem, *estimate_).work))
+    return false;
+  std::string record = ConstructionRecord(host, bench_.oracle_options);
+  if (record.empty()) return false;
+  Building(events, 0, builds.size());
+  return builds.BuildFirst(
+      {bench_.python, bench_.settings, std::move(record), estimate_->call.weights});
+}
+
+Result<void> Session::OpenReference(const JudgeEvents& events, CandidateBuilds* builds,
+                                    const MemoryTerms& memory) {
   const SessionTerms& terms = bench_.terms;
   events.progress({JudgeStage::kStarting, "starting the reference", 0, 0, 0});
   ASSAY_RETURN_IF_ERROR(schedule_.StartFirstNurseries());
@@ -127,15 +143,19 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
   ASSAY_RETURN_IF_ERROR(schedule_.StartFurtherNurseries());
   const OracleOptions& options = bench_.oracle_options;
-  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
+  ASSAY_ASSIGN_OR_RETURN(estimate_, EstimateProblem(*host, options));
+  if (builds != nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(const bool none, NoneBuilds(*host, events, *builds));
+    if (none) return {};
+  }
   // Beside another judge's measurement CUDA may start, but no problem may load.
-  if (bench_.on_device()) StartDevices({host.get()});
+  if (bench_.on_device()) StartDevices({host.get()}, LibrariesOf(estimate_->account));
+  if (bench_.on_device()) ASSAY_RETURN_IF_ERROR(ReserveMemory(*host, events, memory));
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (bench_.on_device() && !bench_.saves_cores() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents(schedule_.QueuesFor("")));
   ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));
-  ASSAY_ASSIGN_OR_RETURN(bench_.oracle,
-                         Oracle::Open(options, std::move(host), std::move(estimate)));
+  ASSAY_ASSIGN_OR_RETURN(bench_.oracle, Oracle::Open(options, std::move(host), *estimate_));
   ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
                                               FinestClass(bench_.oracle->plan())));
   bench_.tolerance = bench_.oracle->description().own_check ? std::string(kByOwnCheck)
@@ -146,6 +166,30 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   schedule_.MeetOracle();
   if (bench_.saves_cores()) return {};
   return schedule_.BeginOpponents(schedule_.QueuesFor(""));
+}
+
+// It has no turn at the device meanwhile, which others need before they give memory back.
+Result<void> Session::ReserveMemory(Host& host, const JudgeEvents& events,
+                                    const MemoryTerms& memory) {
+  OracleOptions& options = bench_.oracle_options;
+  const auto tell = [&](uint64_t bytes) {
+    memory.on_wait();
+    events.progress(
+        {JudgeStage::kStarting,
+         fmt::format("waits for {:.0f} GB of the GPU's memory", static_cast<double>(bytes) / 1e9),
+         0, 0, 0});
+  };
+  auto taken = bench_.device->ReserveFor(
+      estimate_->call, {bench_.terms.sharers, memory.within_bytes, tell}, bench_.stop);
+  if (!taken && taken.error().code == ErrorCode::kTooLarge) {
+    options.memory_bytes =
+        memory.within_bytes > 0 ? memory.within_bytes : bench_.device->BytesForValues();
+    return std::unexpected(TooLarge(host, options, estimate_->call));
+  }
+  if (!taken) return std::unexpected(taken.error());
+  bench_.memory = std::move(taken->reserved);
+  options.memory_bytes = taken->values_bytes;
+  return {};
 }
 
 Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
@@ -166,8 +210,8 @@ Result<void> Session::PrepareNext(const std::function<void()>& between) {
   return batches_.Prepare();
 }
 
-LateBuildSetup Session::BuildSetup(const OtherSize* other_size) const {
-  return {bench_.terms, bench_.python,   *bench_.oracle, other_size,
+LateBuildSetup Session::BuildSetup(const OtherSizes* other_sizes) const {
+  return {bench_.terms, bench_.python,   *bench_.oracle, other_sizes,
           bench_.gpu(), bench_.settings, bench_.stop};
 }
 
@@ -207,6 +251,7 @@ Result<void> Session::JudgeAll(std::span<const CandidateSource> sources, const A
 
 Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
                                const JudgeEvents& events) {
+  if (!bench_.oracle) return TellFailed(builds, asked, events);
   drawing_ = Drawing(events);
   bench_.notice = events.notice;
   // Values take long to draw where a problem is large. A candidate that does not build needs none,
@@ -219,7 +264,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   }
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   ASSAY_ASSIGN_OR_RETURN(
-      auto built, builds.Finish(BuildSetup(FirstOf(first ? first_sizes_ : batch->other_sizes)),
+      auto built, builds.Finish(BuildSetup(first ? &first_sizes_ : &batch->other_sizes),
                                 [&](size_t done) { Building(events, done, builds.size()); }));
   FindKnown(asked.known, &built);
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
@@ -247,6 +292,17 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   return judged;
 }
 
+Result<void> Session::TellFailed(CandidateBuilds& builds, const Asked& asked,
+                                 const JudgeEvents& events) {
+  std::vector<BuiltCandidate> built = builds.TakeFailed();
+  events.built();
+  BatchAtWork work{nullptr, std::move(built), KernelListings(work.built, bench_.gpu(), bench_.stop),
+                   asked,   events,           0,
+                   {}};
+  ASSAY_RETURN_IF_ERROR(TellFirst(work));
+  return Ended(work);
+}
+
 Result<void> Session::TellFirst(BatchAtWork& work) {
   for (; work.told < work.built.size(); ++work.told) {
     if (TellKnown(work.built[work.told], work.events)) continue;
@@ -267,8 +323,10 @@ Result<Verdict> Session::VerdictOnFailure(BatchAtWork& work, size_t index) {
   const BuiltCandidate& candidate = work.built[index];
   if (candidate.fault == BuildFault::kNotHere)
     return Fail(ErrorKind::kUnjudged, *candidate.failure);
-  Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python, bench_.seed,
-                               bench_.threads, bench_.gpu());
+  Verdict verdict = NewVerdict(bench_.terms, candidate,
+                               bench_.oracle ? FactsOf(bench_.terms.problem, *bench_.oracle)
+                                             : FactsOf(bench_.terms.problem, *estimate_),
+                               bench_.python, bench_.seed, bench_.threads, bench_.gpu());
   // A file in Python runs as it is built.
   const bool ran_on =
       candidate.fault == BuildFault::kTimedOut && candidate.source.form == CandidateForm::kPython;
@@ -424,8 +482,9 @@ std::optional<std::string> Session::MemoryTaken(const BatchAtWork& work) const {
 Result<Verdict> Session::ForWantOfMemory(BatchAtWork& work, size_t index, const Error& error) {
   const auto seen = MemoryTaken(work);
   if (!seen || error.kind == ErrorKind::kInterrupted) return std::unexpected(error);
-  Verdict verdict = NewVerdict(bench_.terms, work.built[index], *bench_.oracle, bench_.python,
-                               bench_.seed, bench_.threads, bench_.gpu());
+  Verdict verdict =
+      NewVerdict(bench_.terms, work.built[index], FactsOf(bench_.terms.problem, *bench_.oracle),
+                 bench_.python, bench_.seed, bench_.threads, bench_.gpu());
   verdict.outcome = Outcome::kOutOfMemory;
   verdict.message = *seen;
   verdict.log = error.message;

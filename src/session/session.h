@@ -2,12 +2,15 @@
 // candidate is judged.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "gpu/turns.h"
 #include "model/event.h"
 #include "session/batch.h"
 #include "session/call_probes.h"
@@ -20,17 +23,35 @@
 
 namespace assay {
 
+// How a session comes to memory of a device.
+struct MemoryTerms {
+  uint64_t within_bytes = 0;  // set in a session within another one (Sharing)
+  // Called while it waits: this process's other sessions must give theirs back.
+  std::function<void()> on_wait = [] {};
+};
+
 // Not safe for several threads: hosts belong to the thread that opened the session. Do not use a
 // session after an error.
 class Session {
  public:
   // Starts the reference; the first batch's values are drawn once its candidates are built. `stop`
-  // ends every wait of the session. Errors: the request's (kUsage), the machine's (kEnvironment),
+  // ends every wait of the session. `builds`: of the candidates that will be judged first; if the
+  // problem is large and none of them builds, the problem is not even called, and the session is
+  // good for JudgeAll(builds) alone. Errors: the request's (kUsage), the machine's (kEnvironment),
   // kInterrupted.
   static Result<std::unique_ptr<Session>> Open(SessionTerms terms, StopToken stop,
-                                               const JudgeEvents& events);
+                                               const JudgeEvents& events,
+                                               CandidateBuilds* builds = nullptr,
+                                               const MemoryTerms& memory = {});
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+  // Takes a turn at the device where much memory comes back: that takes bandwidth from another's
+  // measurement.
+  ~Session() {
+    constexpr uint64_t kMuchBytes = uint64_t{20} << 30;
+    if (bench_.memory.bytes() < kMuchBytes) return;
+    if (auto turn = GpuTurn::Begin(bench_.gpu(), bench_.stop)) closing_.emplace(std::move(*turn));
+  }
 
   using Asked = SessionAsked;
   // Judge one candidate, or several on one batch of values: sources are built side by side and
@@ -48,6 +69,8 @@ class Session {
   // two draws. Call it while nothing is measured. Errors as JudgeAll's.
   Result<void> PrepareNext(const std::function<void()>& between);
 
+  // False if the problem was not called, as none of its first candidates builds.
+  bool is_open() const { return bench_.oracle.has_value(); }
   const ProblemDescription& description() const { return bench_.oracle->description(); }
   const Workbench& bench() const { return bench_; }
 
@@ -56,10 +79,17 @@ class Session {
   struct BatchAtWork;
 
   Session(SessionTerms terms, StopToken stop);
-  Result<void> Start(const JudgeEvents& events);
-  Result<void> OpenReference(const JudgeEvents& events);
+  Result<void> Start(const JudgeEvents& events, CandidateBuilds* builds, const MemoryTerms& memory);
+  Result<void> OpenReference(const JudgeEvents& events, CandidateBuilds* builds,
+                             const MemoryTerms& memory);
+  // On a device: reserves what the problem takes there; until then the limit is all of it.
+  Result<void> ReserveMemory(Host& host, const JudgeEvents& events, const MemoryTerms& memory);
+  // Builds the candidates of a large problem before it is called. Returns true if all fail.
+  Result<bool> NoneBuilds(Host& host, const JudgeEvents& events, CandidateBuilds& builds);
+  // Gives the verdicts on candidates of which none builds.
+  Result<void> TellFailed(CandidateBuilds& builds, const Asked& asked, const JudgeEvents& events);
   Result<std::unique_ptr<Batch>> MakeNextBatch(uint64_t seed);
-  LateBuildSetup BuildSetup(const OtherSize* other_size) const;
+  LateBuildSetup BuildSetup(const OtherSizes* other_sizes) const;
   Result<void> BuildOpponent();
   Result<void> JudgeBatch(BatchAtWork& work);
   // Gives the verdicts on the first candidates, as far as they did not build or are known.
@@ -88,7 +118,9 @@ class Session {
   // the error.
   Result<Verdict> ForWantOfMemory(BatchAtWork& work, size_t index, const Error& error);
 
+  std::optional<GpuTurn> closing_;  // ends once all is given back
   Workbench bench_;
+  std::optional<ProblemEstimate> estimate_;
   HostSchedule schedule_;
   // The oracle's host loads the first batch's other sizes, before the problem itself. `size_host_`
   // loads those of later batches.

@@ -11,8 +11,10 @@
 #include "hosts/blame.h"
 #include "machine/meter.h"
 #include "rules/speed_notes.h"
+#include "rules/unseen_operators.h"
 #include "session/constructed_weights.h"
 #include "session/record.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 
@@ -22,8 +24,9 @@ bool Trial::AsksForSpeed() const {
 
 Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
   const Workbench& bench = setup_.bench;
-  Verdict verdict = NewVerdict(bench.terms, setup_.candidate, *bench.oracle, bench.python,
-                               bench.seed, bench.threads, bench.gpu());
+  Verdict verdict =
+      NewVerdict(bench.terms, setup_.candidate, FactsOf(bench.terms.problem, *bench.oracle),
+                 bench.python, bench.seed, bench.threads, bench.gpu());
   setup_.schedule.set_expects_speed(false);
   ASSAY_ASSIGN_OR_RETURN(const bool final, PassGates(hosts, &verdict));
   if (!final) {
@@ -131,14 +134,18 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, OtherSizeTerms(), verdict));
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
+  verdict->coverage = bench.coverage;
   const CandidateSource& source = setup_.candidate.source;
   std::string& note = verdict->correctness->note;
   for (const std::string& more :
        {bench.oracle->description().layouts, NoteOfSameValues(bench.oracle->description()),
+        NoteOfPieces(bench.oracle->description()),
+        NoteOfState(bench.oracle->description(), bench.terms.problem, source.form),
         setup_.batch.draws.kept_signs(), setup_.batch.draws.constant_outputs()})
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   if (source.form == CandidateForm::kPython) {
-    const std::string constants = ConstantsNote(source.content, bench.terms.problem.set);
+    const std::string constants =
+        ConstantsNote(std::string(EntryText(source.content)), bench.terms.problem.set);
     if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
   }
   call_ns_ = result->call_ns;
@@ -192,6 +199,16 @@ Result<bool> Trial::PassOtherSizes(HostsOfCandidate& hosts, Verdict* verdict) {
   const size_t count =
       all ? hosts.other_sizes.size() : std::min<size_t>(1, hosts.other_sizes.size());
   for (size_t i = 0; i < count; ++i) {
+    const OtherSize& other = *setup_.batch.other_sizes[i];
+    if (setup_.candidate.source.form != CandidateForm::kPython &&
+        HasOtherArguments(setup_.bench.oracle->plan(), other.oracle.plan())) {
+      std::string& note = verdict->correctness->note;
+      note += fmt::format(
+          "{}{} asks for other arguments, which no native candidate takes: it is "
+          "not checked there",
+          note.empty() ? "" : "; ", other.text);
+      continue;
+    }
     ASSAY_ASSIGN_OR_RETURN(const bool final, PassOtherSize(hosts.other_sizes[i],
                                                            *setup_.batch.other_sizes[i], verdict));
     if (final) return true;
@@ -230,7 +247,14 @@ void Trial::NoteBaseline(Verdict* verdict) const {
 // The headline baseline decides the outcome.
 void Trial::Settle(Verdict* verdict) const {
   Speed& speed = *verdict->speed;
-  const BaselineResult& headline = speed.baselines.at(speed.headline);
+  BaselineResult& headline = speed.baselines.at(speed.headline);
+  // An opponent of one's own may be slower than the reference.
+  if (headline.decision == "faster" && verdict->coverage && setup_.against == nullptr)
+    if (std::string why = UnseenExplains(*verdict->coverage, headline.ci_low); !why.empty()) {
+      headline.decision = "unsettled";
+      headline.why_unsettled = WhyUnsettled{UnsettledCause::kUnseen, 0, false};
+      verdict->message = "correct, but it is open whether it computes all of the problem: " + why;
+    }
   const auto outcome = OutcomeFromName(headline.decision);
   ASSAY_CHECK(outcome.has_value());
   verdict->outcome = *outcome;

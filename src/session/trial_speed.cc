@@ -45,7 +45,9 @@ Forms Trial::FormsBeside(const std::string& baseline) const {
       form, setup_.against != nullptr ? std::optional(setup_.against->source.form) : std::nullopt,
       baseline, bench.terms.effort.replay, bench.on_device());
   if (bench.threads > 1 || form == CandidateForm::kPython) forms.step_wake_ns = kStepSlowWakeNs;
-  forms.beside_baseline = bench.on_device();
+  forms.alone_ns = bench.on_device()   ? kAloneOnDeviceNs
+                   : bench.threads > 1 ? kAloneThreadsNs
+                                       : kAloneNs;
   return forms;
 }
 
@@ -73,11 +75,9 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
   terms.candidate_call_ns = call_ns_;
   // Beside the first baseline alone.
   if (verdict.speed->baselines.empty()) terms.sustained_s = bench.terms.effort.sustained_s;
-  terms.progress = [this](int pairs, const SpeedEstimate& estimate) {
-    setup_.progress(JudgeStage::kSpeed,
-                    fmt::format("speed (gate 2): pair {} of {} at most, {:.3g}x so far", pairs,
-                                Looks().back().pairs, estimate.speedup),
-                    static_cast<double>(pairs) / Looks().back().pairs);
+  terms.progress = [this](const PairsSoFar& sum) {
+    setup_.progress(JudgeStage::kSpeed, "speed: " + PairsText(sum),
+                    static_cast<double>(sum.pairs) / (sum.pairs + sum.coming));
   };
   terms.sustains = [this](bool is_candidate, double fraction) {
     setup_.progress(

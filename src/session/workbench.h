@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/stop_token.h"
+#include "gpu/reserved_memory.h"
 #include "hosts/python_runtime.h"
 #include "rules/gate1.h"
 #include "session/terms.h"
@@ -25,6 +26,7 @@ struct Workbench {
   PythonRuntime python = {};
   std::string settings = {};                      // settings.json of hosts under test
   std::string correctness_settings = {};          // the same for the correctness gate's threads
+  ReservedMemory memory = {};                     // of the device; given back once all is gone
   std::unique_ptr<JudgeDevice> device = nullptr;  // null: judged on the CPU
   OracleOptions oracle_options = {};
   std::optional<Oracle> oracle = {};
@@ -32,6 +34,9 @@ struct Workbench {
   CompareRule rule = {};
   std::string tolerance = {};  // as verdicts name it
   double host_start_s = 0;     // start of the oracle's host
+  std::optional<OperatorCoverage> coverage =
+      {};  // of the problem's operators, once it was looked for
+  bool looked_for_coverage = false;
   // JudgeEvents::notice of the present call.
   std::function<void(const std::string&)> notice = [](const std::string&) {};
 

@@ -311,17 +311,18 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     if (!host) return std::unexpected(host.error());
     begun_.push_back({std::move(*host)});
   }
+  const uint64_t libraries = LibrariesOf(setup_.oracle.account());
   const bool imports =
       std::any_of(begun_.begin(), begun_.end(), [](const Begun& begun) { return !begun.greeted; });
   if (imports && setup_.gpu != nullptr && IsPython())
     if (auto imported = ImportOffDevice(setup_.gpu, setup_.stop,
                                         [&] {
                                           GreetAll();
-                                          StartDevices(Imported(of_batch));
+                                          StartDevices(Imported(of_batch), libraries);
                                         });
         !imported)
       return imported;
-  StartDevices(Imported(of_batch));
+  StartDevices(Imported(of_batch), libraries);
   for (size_t i = 0; i < of_batch; ++i) {
     auto posted = Load(begun_[i]);
     if (!posted && setup_.gpu != nullptr) {

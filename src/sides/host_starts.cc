@@ -21,11 +21,11 @@ HostResult<void> ImportOffDevice(const Gpu* gpu, StopToken stop,
   return {};
 }
 
-void StartDevices(const std::vector<Host*>& hosts) {
+void StartDevices(const std::vector<Host*>& hosts, uint64_t libraries) {
   const Span span("start CUDA");
   std::vector<Host*> starting;
   for (Host* host : hosts)
-    if (host->Post(wire::FrameKind::kStartDevice, {})) starting.push_back(host);
+    if (host->Post(wire::FrameKind::kStartDevice, {&libraries, 1})) starting.push_back(host);
   for (Host* host : starting) [[maybe_unused]] auto started = host->Collect(kStartDeviceS);
 }
 

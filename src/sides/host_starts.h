@@ -1,6 +1,7 @@
 // Starts Python hosts side by side: each imports PyTorch on the processor, then starts CUDA.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace assay {
 HostResult<void> ImportOffDevice(const Gpu* gpu, StopToken stop,
                                  const std::function<void()>& import);
 
-// Lets hosts that have imported PyTorch start CUDA, all at once. What fails is told by their next
-// request.
-void StartDevices(const std::vector<Host*>& hosts);
+// Lets hosts that have imported PyTorch start CUDA, and the vendor's `libraries` (LibrariesOf), all
+// at once. What fails is told by their next request.
+void StartDevices(const std::vector<Host*>& hosts, uint64_t libraries);
 
 }  // namespace assay

@@ -255,17 +255,18 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     if (!entry.loaded) started.push_back(&entry);
   }
   if (options_.gpu != nullptr) {
+    const uint64_t libraries = LibrariesOf(oracle_->account());
     const bool imports = std::any_of(started.begin(), started.end(),
                                      [](const Entry* entry) { return !entry->greeted; });
     if (imports)
       if (auto imported = ImportOffDevice(options_.gpu, options_.stop,
                                           [&] {
                                             GreetAll(started);
-                                            StartDevices(Imported(started));
+                                            StartDevices(Imported(started), libraries);
                                           });
           !imported)
         return imported;
-    StartDevices(Imported(started));
+    StartDevices(Imported(started), libraries);
   }
   for (Entry* entry : started)
     if (auto begun = BeginOrRestart(*entry); !begun) return begun;

@@ -13,6 +13,9 @@ namespace {
 constexpr double kBlockNs = 2.5e6;
 // On a device, where the values that every call takes are dear.
 constexpr double kDeviceBlockNs = 1e6;
+// Blocks there have so many calls while they last at most so long: before the first one's kernels
+// the device waits for the processor, a tenth of a millisecond or more, by code that is cold.
+constexpr double kDeviceCalls = 4, kDeviceCallsNs = 6e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
 // Blocks of a pair, each with values of its own; and slots that a block may have in any case.
@@ -32,7 +35,10 @@ uint32_t PoolRoom(const BlockLimits& limits) {
 }  // namespace
 
 uint32_t CallsFor(const CallTimes& times, const BlockLimits& limits) {
-  const double wanted = std::ceil(BlockNs(limits) / times.shorter_ns());
+  double wanted = std::ceil(BlockNs(limits) / times.shorter_ns());
+  if (limits.on_device)
+    wanted =
+        std::max(wanted, std::min(kDeviceCalls, std::ceil(kDeviceCallsNs / times.shorter_ns())));
   const double bearable = std::floor(kSlowBlockNs / times.longer_ns());
   const uint32_t room = std::min(limits.live_slots, PoolRoom(limits));
   const double drawable = std::max(16.0, kDrawNs / std::max(1.0, limits.draw_ns));

@@ -2,18 +2,26 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "base/check.h"
+#include "base/median.h"
 #include "rules/head_start.h"
 
 namespace assay {
 
-std::vector<int64_t> ChargesNs(const PairBlocks& blocks, bool foreign_code) {
+double WakeExcessNs(const PairBlocks& blocks, std::vector<double> earlier_ns) {
+  earlier_ns.push_back(MedianExcessNs(blocks.samples.order, blocks.uncharged_ns));
+  return Median(std::move(earlier_ns));
+}
+
+std::vector<int64_t> ChargesNs(const PairBlocks& blocks, std::optional<double> wake_excess_ns) {
   const std::string& order = blocks.samples.order;
   // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
   std::vector<int64_t> charges_ns = LookChargesNs(order, blocks.look_ns);
-  if (foreign_code) {
-    const std::vector<int64_t> wakes_ns = WakeChargesNs(order, blocks.uncharged_ns);
+  if (wake_excess_ns) {
+    const std::vector<int64_t> wakes_ns =
+        WakeChargesNs(order, blocks.uncharged_ns, *wake_excess_ns);
     for (size_t i = 0; i < charges_ns.size(); ++i) charges_ns[i] += wakes_ns[i];
   }
   return charges_ns;

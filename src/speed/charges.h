@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rules/gate2.h"
@@ -10,9 +11,15 @@
 
 namespace assay {
 
-// Returns the charge of each of the candidate's blocks, in their order [ns]. `foreign_code`: code
-// of the candidate's runs in its host.
-std::vector<int64_t> ChargesNs(const PairBlocks& blocks, bool foreign_code);
+// Returns how much longer the candidate's blocks of these pairs take to wake: the median of the
+// pairs' excesses [ns]. One pair has few blocks, and charges for what chance alone makes of them
+// would add up; a candidate that wins by working before the clock does so in most pairs.
+// `earlier_ns`: the excess of each earlier pair.
+double WakeExcessNs(const PairBlocks& blocks, std::vector<double> earlier_ns);
+
+// Returns the charge of each of the candidate's blocks, in their order [ns]. `wake_excess_ns`: of
+// the pairs so far; nullopt: no code of the candidate's runs in its host.
+std::vector<int64_t> ChargesNs(const PairBlocks& blocks, std::optional<double> wake_excess_ns);
 
 // Adds the charges to the candidate's blocks and to the times of its calls. `rounds` has the times
 // of the same blocks, each of `calls` calls.

@@ -204,13 +204,13 @@ void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
   const bool enough_spent =
       pairs >= terms.clear_pairs || ledger.spent.fill_ns + ledger.spent.timed_ns > kClearSpentNs;
   const double left_s = static_cast<double>(parts.budget.RemainingNs()) / 1e9;
+  const double spent_s = terms.started_before_s + terms.budget_s - left_s;
   const bool all = pairs >= test->rule.pairs_max;
   const bool last = all || IsOutOfBudget(pairs, terms.budget_s, left_s, terms.started_before_s);
   const std::vector<double> uncharged = UnchargedLogRatios(ledger.samples);
   test->decision = DecideCharged(test->log_ratios, uncharged, test->rule, enough_spent, last);
   const Decision decision = test->decision;
   if (decision == Decision::kUnsettled) {
-    const double spent_s = terms.started_before_s + terms.budget_s - left_s;
     WhyUnsettled& why_unsettled = result->result.why_unsettled.emplace();
     if (Decide(test->log_ratios, test->rule, enough_spent, last) == Decision::kSlower) {
       why_unsettled.cause = UnsettledCause::kCharges;
@@ -224,9 +224,10 @@ void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
   }
   if (decision != Decision::kContinue && decision != Decision::kSlower)
     result->worked_ahead = WorkedAhead(ledger.steps, setup.forms.step_wake_ns);
-  if (decision == Decision::kFaster && setup.forms.beside_baseline)
-    test->in_a_row = FasterInARow(ledger.steps);
-  terms.progress(pairs, Estimate(test->log_ratios, test->rule));
+  if (decision == Decision::kFaster)
+    test->in_a_row =
+        FasterInARow(ledger.steps, setup.forms.alone_ns, terms.threshold * (1 + kAloneMargin));
+  terms.progress(SumUp(test->log_ratios, test->rule, spent_s, left_s));
 }
 
 // Runs pairs until the test decides. False: a call of the candidate was wrong.

@@ -14,6 +14,7 @@
 #include "rules/gate1.h"
 #include "rules/gate2.h"
 #include "rules/pair_budget.h"
+#include "rules/pairs_so_far.h"
 #include "rules/steps.h"
 #include "sides/ending_hosts.h"
 #include "sides/live_host.h"
@@ -79,12 +80,11 @@ struct Forms {
   bool may_replay = false;
   // Time that a call alone may take longer (rules/steps) [ns].
   double step_wake_ns = kStepWakeNs;
-  // On a device: the time that the baseline's calls take longer is allowed besides, and a win in a
-  // row must hold for calls alone (FasterInARow).
-  bool beside_baseline = false;
+  // The same for a win, which must hold for calls alone, beyond the baseline's (FasterInARow) [ns].
+  double alone_ns = kAloneNs;
 };
 
-// Returns the forms' facts, but for step_wake_ns and beside_baseline. `against`: the
+// Returns the forms' facts, but for step_wake_ns and alone_ns. `against`: the
 // opponent's form; nullopt for `baseline`, a reference in PyTorch. `replay`: blocks may be replays.
 Forms FormsOf(CandidateForm form, std::optional<CandidateForm> against, const std::string& baseline,
               bool replay, bool on_device);
@@ -109,7 +109,7 @@ struct Terms {
   double started_before_s = 0;    // since hosts of the first pairs began to start, before the gate
   double candidate_call_ns = 0;   // rough, from gate 1
   double sustained_s = 0;         // after the decision, both sides run so long without a pause
-  std::function<void(int pairs, const SpeedEstimate&)> progress;
+  std::function<void(const PairsSoFar&)> progress;
   std::function<void(bool candidate, double fraction)> sustains;  // if sustained_s is over 0
 };
 

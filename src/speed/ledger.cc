@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/median.h"
+#include "rules/head_start.h"
 
 namespace assay {
 namespace {
@@ -54,10 +55,11 @@ void CandidateChecks::Add(const BlockCheck& check) {
   if (check.wrong) wrong = check.wrong;
 }
 
-void Ledger::AddPair(PairSamples pair, std::span<const RoundTimes> times) {
+void Ledger::AddPair(PairBlocks pair, std::span<const RoundTimes> times) {
   for (const double time_ns : ReferenceNs(times)) reference_ns.push_back(time_ns);
   for (const double time_ns : CandidateNs(times)) candidate_ns.push_back(time_ns);
-  samples.push_back(std::move(pair));
+  wake_excess_ns.push_back(MedianExcessNs(pair.samples.order, pair.uncharged_ns));
+  samples.push_back(std::move(pair.samples));
 }
 
 void Ledger::AddSteps(const StepTimes& times) {
@@ -93,6 +95,7 @@ void Ledger::ForgetPairs() {
   reference_ns.clear();
   candidate_ns.clear();
   samples.clear();
+  wake_excess_ns.clear();
   steps.clear();
   launched.clear();
 }

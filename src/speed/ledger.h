@@ -60,9 +60,10 @@ struct Disturbances {
 struct Ledger {
   // Of one call, one a measured block; the candidate's with its charges [ns].
   std::vector<double> reference_ns, candidate_ns;
-  std::vector<PairSamples> samples;  // one a pair
-  std::vector<StepTimes> steps;      // one a pair that has undisturbed steps
-  std::vector<CallTimes> launched;   // one a pair of replays: calls that are launched one by one
+  std::vector<PairSamples> samples;    // one a pair
+  std::vector<double> wake_excess_ns;  // one a pair: how much longer the candidate takes to wake
+  std::vector<StepTimes> steps;        // one a pair that has undisturbed steps
+  std::vector<CallTimes> launched;     // one a pair of replays: calls that are launched one by one
   // Copying of a call's results, by the hosts' word; of dropped blocks, too [ns].
   std::vector<double> opponents_copy_ns, candidates_copy_ns;
   int rounds = 0;  // of the last pair
@@ -71,7 +72,7 @@ struct Ledger {
   SpentTime spent;
 
   // Adds a pair's blocks and the times of its calls.
-  void AddPair(PairSamples pair, std::span<const RoundTimes> times);
+  void AddPair(PairBlocks pair, std::span<const RoundTimes> times);
   // Adds the last pair's steps; without an undisturbed step of each side that is noted alone.
   void AddSteps(const StepTimes& times);
   // Adds the host's word on copying results in a block of so many calls.

@@ -153,8 +153,9 @@ HostResult<PairOutcome> MeasurePair(GateParts& parts, Side& reference, Side& can
   if (parts.replays.missed()) return PairOutcome{StartOver(parts), 0, {}};
   PairFacts facts;
   if (Stands(Defence::kHeadStart)) {
-    Charge(ChargesNs(blocks, parts.forms.foreign_code), parts.length.calls, &blocks.samples,
-           &**rounds);
+    std::optional<double> excess_ns;
+    if (parts.forms.foreign_code) excess_ns = WakeExcessNs(blocks, parts.ledger.wake_excess_ns);
+    Charge(ChargesNs(blocks, excess_ns), parts.length.calls, &blocks.samples, &**rounds);
     const std::string& order = blocks.samples.order;
     facts.opponents_look_ns = std::llround(MedianOfSide('r', order, blocks.look_ns));
     if (parts.forms.foreign_code) facts.wake_free_ns = WakeFreeNs(order, blocks.uncharged_ns);
@@ -163,7 +164,7 @@ HostResult<PairOutcome> MeasurePair(GateParts& parts, Side& reference, Side& can
   // A candidate that dawdles until its calls are counted out would get blocks so short that what it
   // hides of them counts.
   if (MakeLonger(parts, facts.row)) return PairOutcome{PairEnd::kTooShort, 0, {}};
-  parts.ledger.AddPair(std::move(blocks.samples), **rounds);
+  parts.ledger.AddPair(std::move(blocks), **rounds);
   if (parts.length.calls > 1 && Stands(Defence::kSteps)) {
     const auto right = RunSteps(parts, facts, reference, candidate);
     if (!right) return std::unexpected(right.error());

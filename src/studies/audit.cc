@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/clock.h"
 #include "correctness/call_check.h"
 #include "correctness/draw_set.h"
+#include "correctness/mutants.h"
 #include "correctness/own_check.h"
 #include "machine/seeds.h"
 #include "rules/audit_findings.h"
@@ -25,47 +24,6 @@ using wire::DrawKind;
 // A mutant that one draw shows as clearly as this is not run on the others.
 constexpr double kBeyondDoubt = 16;
 constexpr int kOtherSeeds = 3;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr size_t kMutantsMax = 4096;
-
-// A draw beyond gate 1's that might show a survivor.
-struct Mend {
-  uint64_t kind = 0;
-  std::string words;
-};
-
-struct Catalog {
-  std::vector<MutantRecord> mutants;
-  std::vector<bool> counts;  // one a mutant: false where what it does is allowed
-  std::vector<Mend> mends;
-  int left_out = 0;
-};
-
-// `any_precision`: mutants of few bits are no fault.
-Result<Catalog> ParseCatalog(const std::string& text, PrecisionClass required, bool any_precision) {
-  Catalog catalog;
-  try {
-    const auto document = nlohmann::json::parse(text);
-    for (const auto& item : document.at("mutants")) {
-      if (catalog.mutants.size() == kMutantsMax) break;
-      MutantRecord mutant;
-      mutant.family = item.at("family").get<std::string>();
-      mutant.subject = item.at("subject").get<std::string>();
-      mutant.words = item.at("words").get<std::string>();
-      catalog.counts.push_back(
-          PrecisionCounts(item.at("precision").get<std::string>(), required, any_precision));
-      catalog.mutants.push_back(std::move(mutant));
-    }
-    for (const auto& item : document.at("mends"))
-      catalog.mends.push_back(
-          {item.at("kind").get<uint64_t>(), item.at("words").get<std::string>()});
-    catalog.left_out = document.at("left_out").get<int>();
-  } catch (const nlohmann::json::exception& exception) {
-    return EnvironmentError(
-        fmt::format("the reference host's list of mutants cannot be read: {}", exception.what()));
-  }
-  return catalog;
-}
 
 class Audit {
  public:
@@ -90,7 +48,8 @@ class Audit {
   std::optional<Oracle> oracle_;
   std::optional<DrawSet> draws_;
   CompareRule rule_;
-  Catalog catalog_;
+  MutantCatalog catalog_;
+  std::vector<bool> counts_;   // one a mutant: false where what it does is allowed
   bool mending_ = false;       // gate 1's draws are done, further ones are tried
   std::vector<bool> changed_;  // one a mutant: it changed an output on a draw of gate 1
 };
@@ -144,24 +103,11 @@ Result<void> Audit::MakeDraws(ProblemAudit* audit) {
   return {};
 }
 
-// One mutant on the draw in `master`: a mutant that throws fails beyond every bound.
 HostResult<CallCheck> Audit::Check(size_t mutant, uint32_t master, std::string_view kind) {
-  const uint32_t target = oracle_->slots_max() - 1;
-  const auto made = oracle_->Mutate(mutant, master, target);
-  if (!made) return std::unexpected(made.error());
-  CallCheck check;
-  if (made->threw) {
-    check.passed = false;
-    check.error_ratio = kInfinity;
-  }
-  if (made->changed && !mending_) changed_[mutant] = true;
-  if (!made->changed || made->threw) return check;
-  HintContext context;
-  context.draw_kind = kind;
-  check = CheckOutputs(*oracle_, oracle_->outputs(target), master, true, rule_,
-                       draws_->reference_errors(), context);
-  if (check.trouble) return std::unexpected(std::move(*check.trouble));
-  return check;
+  auto found = CheckMutant(*oracle_, mutant, master, kind, rule_, draws_->reference_errors());
+  if (!found) return std::unexpected(found.error());
+  if (found->changed && !mending_) changed_[mutant] = true;
+  return std::move(found->check);
 }
 
 HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
@@ -174,7 +120,7 @@ HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
     const auto master = draws_->Master(*oracle_, i);
     if (!master) return std::unexpected(master.error());
     for (size_t m = 0; m < audit->mutants.size(); ++m) {
-      if (beyond_doubt[m] || !catalog_.counts[m]) continue;
+      if (beyond_doubt[m] || !counts_[m]) continue;
       const auto check = Check(m, *master, DrawKindName(draws[i].kind));
       if (!check) return std::unexpected(check.error());
       MutantRecord& mutant = audit->mutants[m];
@@ -210,7 +156,7 @@ bool Audit::MasterIsMeaningful(uint32_t master) {
 HostResult<void> Audit::TryMend(const Mend& mend, uint64_t seed, ProblemAudit* audit) {
   const auto open = [&](size_t m) {
     const MutantRecord& mutant = audit->mutants[m];
-    return catalog_.counts[m] && mutant.result == MutantResult::kSurvived && mutant.mend.empty();
+    return counts_[m] && mutant.result == MutantResult::kSurvived && mutant.mend.empty();
   };
   bool any = false;
   for (size_t m = 0; m < audit->mutants.size(); ++m) any = any || open(m);
@@ -259,17 +205,20 @@ Result<void> Audit::Run(ProblemAudit* audit) {
   const auto listed = [&]() -> Result<void> {
     const auto master = draws_->Master(*oracle_, 0);
     if (!master) return std::unexpected(OracleError(master.error()));
-    const auto text = oracle_->ListMutants(*master);
+    const auto text = oracle_->ListMutants(*master, Oracle::Mutants::kAll);
     if (!text) return std::unexpected(OracleError(text.error()));
     // Integers that the problem's own check judges may differ, and be as right.
     const bool any_precision =
         rule_.allclose.has_value() ||
         (oracle_->description().own_check && rule_.required == PrecisionClass::kExact);
-    ASSAY_ASSIGN_OR_RETURN(catalog_, ParseCatalog(*text, rule_.required, any_precision));
+    ASSAY_ASSIGN_OR_RETURN(catalog_, ParseMutants(*text));
+    for (const std::string& precision : catalog_.precisions)
+      counts_.push_back(PrecisionCounts(precision, rule_.required, any_precision));
     return {};
   };
   ASSAY_RETURN_IF_ERROR(listed());
   audit->mutants = catalog_.mutants;
+  audit->operators = catalog_.operators;
   audit->left_out = catalog_.left_out;
   changed_.resize(audit->mutants.size());
   if (auto run = RunDraws(audit); !run) return std::unexpected(OracleError(run.error()));
@@ -278,13 +227,14 @@ Result<void> Audit::Run(ProblemAudit* audit) {
   std::vector<MutantRecord> kept;
   for (size_t m = 0; m < audit->mutants.size(); ++m) {
     MutantRecord& mutant = audit->mutants[m];
-    if (!catalog_.counts[m]) continue;
+    if (!counts_[m]) continue;
     if (mutant.result == MutantResult::kSurvived && !changed_[m] && mutant.mend.empty() &&
         MayBeEquivalent(mutant))
       mutant.result = MutantResult::kEquivalent;
     kept.push_back(std::move(mutant));
   }
   audit->mutants = std::move(kept);
+  CoverOperators(audit->mutants, &audit->operators);
   const auto outputs = OutputViews(*oracle_, 0, nullptr, false).size();
   audit->findings = FindingsOf(audit->mutants, static_cast<int>(outputs));
   if (oracle_->description().same_values)

@@ -142,12 +142,15 @@ Result<CandidateStudy> CandidateStudy::Open(StudyRequest request) {
 
 Result<BuiltCandidate> CandidateStudy::Build(const CandidateSource& candidate) const {
   std::optional<DeviceTarget> target;
-  if (device_) target.emplace(DeviceTarget{device_->gpu(), oracle_->plan(), true, {}});
+  if (device_)
+    target.emplace(
+        DeviceTarget{device_->gpu(), oracle_->plan(), true, {}, false, oracle_->constants()});
   Result<BuiltCandidate> built =
       candidate.form == CandidateForm::kDevice && target
           ? BuildDevice(candidate, request_.limits, *target, request_.stop)
           : BuildCandidate(candidate, request_.limits, python_, oracle_->init_arguments(),
-                           settings_, request_.stop, target ? &*target : nullptr);
+                           settings_, request_.stop, target ? &*target : nullptr,
+                           oracle_->constants());
   if (built && built->failure)
     return UsageError(fmt::format("{} does not build: {}", FileNameOf(candidate), *built->failure));
   return built;

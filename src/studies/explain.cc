@@ -14,6 +14,7 @@
 #include "sandbox/sandbox.h"
 #include "studies/explain_program.h"
 #include "toolchain/build.h"
+#include "toolchain/packed_folder.h"
 #include "values/draw_kinds.h"
 #include "values/oracle.h"
 
@@ -69,29 +70,45 @@ Result<void> WriteTensors(const Oracle& oracle, const fs::path& folder) {
   return {};
 }
 
+// As its sandbox has it.
+Result<void> WriteCandidate(const CandidateSource& candidate, const fs::path& folder) {
+  for (const PlacedFile& file : PlacedFiles(candidate))
+    ASSAY_RETURN_IF_ERROR(
+        WriteFileAtomically(folder / file.path.substr(kCandidateFolder.size()), file.content));
+  return {};
+}
+
 // Returns the command that compiles and runs it.
 Result<std::string> WriteProgram(const ExplainRequest& request, const Oracle& oracle,
                                  const fs::path& folder) {
   const bool is_c = request.verdict.candidate.language == Language::kC;
   ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "assay" / "kernel.h", header));
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / (is_c ? "candidate.c" : "candidate.cpp"),
-                                            request.candidate_source));
+  CandidateSource candidate;
+  candidate.content = request.candidate_source;
+  candidate.language = is_c ? "c" : "cpp";
+  ASSAY_RETURN_IF_ERROR(WriteCandidate(candidate, folder));
+  const std::string file = EntryPath(candidate).substr(kCandidateFolder.size());
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "main.cpp", ProgramInCpp(oracle)));
   const std::string flags =
       "-g -O1 -fsanitize=address,undefined -march=native -I. " + request.verdict.candidate.flags;
   return is_c ? fmt::format(
-                    "cd {} && gcc -std=gnu11 {} -c candidate.c && g++ -std=c++20 {} main.cpp "
-                    "candidate.o -o call && ./call",
-                    folder.string(), flags, flags)
-              : fmt::format("cd {} && g++ -std=c++20 {} main.cpp candidate.cpp -o call && ./call",
-                            folder.string(), flags);
+                    "cd {} && gcc -std=gnu11 {} -c {} -o kernel.o && g++ -std=c++20 {} main.cpp "
+                    "kernel.o -o call && ./call",
+                    folder.string(), flags, file, flags)
+              : fmt::format("cd {} && g++ -std=c++20 {} main.cpp {} -o call && ./call",
+                            folder.string(), flags, file);
 }
 
 // Constructs and calls the candidate as its host does, by the same modules.
 Result<void> WriteScript(const ExplainRequest& request, const Oracle& oracle,
                          const std::string& settings, const fs::path& folder) {
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "candidate.py", request.candidate_source));
+  CandidateSource candidate;
+  candidate.content = request.candidate_source;
+  candidate.form = CandidateForm::kPython;
+  ASSAY_RETURN_IF_ERROR(WriteCandidate(candidate, folder));
+  if (const auto packed = UnpackFolder(candidate.content))
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "entry", packed->entry));
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "init.pickle", oracle.init_arguments()));
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "run.py", ScriptInPython(oracle, settings)));
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());

@@ -75,7 +75,7 @@ def give_weights(model, names, views):
 def main():
     torch.set_num_threads(THREADS)
     torch.set_grad_enabled(False)
-    path = os.path.join(FOLDER, "candidate.py")
+    path = candidate.path_in(FOLDER)
     made = record.read(os.path.join(FOLDER, "init.pickle"))
     module = candidate.import_file(path, SET, SEED)
     model = candidate.construct(module, made, SEED, path)

@@ -51,7 +51,7 @@ Result<BuiltCandidate> Build(const FirstCallsRequest& request, const PythonRunti
   if (request.candidate.form == CandidateForm::kDevice && target)
     return BuildDevice(request.candidate, limits, *target, request.stop);
   return BuildCandidate(request.candidate, limits, python, "", "", request.stop,
-                        target ? &*target : nullptr);
+                        target ? &*target : nullptr, oracle.constants());
 }
 
 }  // namespace

@@ -52,9 +52,14 @@ Result<Inspection> Inspect(const InspectRequest& request) {
   // Without a profile nothing is allocated, so no size is too large.
   if (request.profile) options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
   ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
-  Inspection inspection{std::move(estimate.account), estimate.input_bytes,
-                        estimate.parameter_bytes,    estimate.output_bytes,
-                        estimate.device_bytes,       std::nullopt};
+  const CallBytes& call = estimate.call;
+  Inspection inspection{std::move(estimate.account),
+                        call.inputs,
+                        call.weights,
+                        call.outputs,
+                        LeastBytes(call),
+                        std::nullopt,
+                        options.python.torch_version};
   // A file that fake tensors cannot follow at all: loading it says what is wrong with it.
   if (inspection.account.outputs.empty() && inspection.account.inputs.empty() && !request.profile)
     if (auto loaded = host->Request(wire::FrameKind::kLoad, {}, kTimeoutS); !loaded)

@@ -14,13 +14,14 @@
 
 namespace assay {
 
-// A candidate file, read once. All later stages use this copy.
+// A candidate, read once. All later stages use this copy.
 struct CandidateSource {
   std::string path;
-  std::string content;
-  std::string hash;  // SHA-256 of the content
+  std::string content;  // of a folder: packed (packed_folder.h)
+  std::string hash;     // SHA-256 of the content
   CandidateForm form = CandidateForm::kNative;
-  std::string language;  // "cpp", "c", "python", "cuda"
+  std::string language;   // "cpp", "c", "python", "cuda"
+  std::string note = {};  // on how it was read, for people; may be empty
 
   // Returns true for CUDA in either form: it runs on a GPU alone.
   bool IsCuda() const { return language == "cuda"; }
@@ -28,11 +29,17 @@ struct CandidateSource {
 
 inline constexpr size_t kCandidateBytesMax = 1 << 20;
 
-// Reads a candidate. Errors (kUsage): missing, a folder, over 1 MiB, a suffix other than .cpp .cc
-// .cxx .c .cu .py, or a .cu file with neither a launch line nor an ASSAY_KERNEL.
+// Reads a candidate, a folder packed (packed_folder.h). Errors (kUsage): missing, over 1 MiB, a
+// suffix other than .cpp .cc .cxx .c .cu .py .txt .md, an answer without code, a folder that cannot
+// be packed, or a .cu file with neither a launch line nor an ASSAY_KERNEL.
 Result<CandidateSource> ReadCandidate(const std::string& path);
-// The same for a text in memory; `path` is its name.
+// The same for a text in memory; `path` is its name. Where the text is a model's answer, its code
+// is the candidate (answer/code_of_answer.h).
+Result<CandidateSource> CandidateFromAnswer(const std::string& path, std::string text);
+// The same for a text that is the candidate's source as it stands.
 Result<CandidateSource> CandidateFromText(const std::string& path, std::string content);
+// Returns true if the name says that a file is an answer: .txt, .md.
+bool IsNamedAsAnswer(const std::string& path);
 
 // The requests in the `//!` lines of a native candidate.
 struct BuildOptions {
@@ -62,8 +69,12 @@ std::vector<std::string> CompileCommand(const Compiler& compiler, const BuildOpt
                                         std::string_view output);
 
 // Returns the first error of a compiler's output as "line 12: no matching function ...", without
-// the lines on templates.
-std::string FirstDiagnostic(std::string_view compiler_output);
+// the lines on templates. `entry`: the path of the candidate's file that lines are counted in;
+// empty: any in the candidate's folder.
+std::string FirstDiagnostic(std::string_view compiler_output, std::string_view entry = {});
+
+// Returns true if the output's first error is that a header is not there.
+bool LacksHeader(std::string_view compiler_output);
 
 // Returns N of a message of this folder that begins "line N: ", the line of the candidate's source
 // that it is about; 0: it begins otherwise.

@@ -65,6 +65,55 @@ TEST_F(CandidateTest, UnknownSuffixIsAUsageErrorThatNamesTheKnownOnes) {
   EXPECT_THAT(candidate.error().message, HasSubstr(".cpp, .cc, .cxx"));
 }
 
+TEST_F(CandidateTest, AnAnswersCodeIsTheCandidate) {
+  const std::string model = "import torch\nclass ModelNew(torch.nn.Module):\n    pass\n";
+  const std::string kernel = "#include <assay/kernel.h>\nASSAY_KERNEL() {\n}\n";
+  const std::string in_c = "#include <assay/kernel.h>\nASSAY_KERNEL_C() {\n}\n";
+  const std::string device = "//! launch f grid=(1) block=(1) args=()\n__global__ void f() {}\n";
+  const auto fenced = [](const std::string& code) {
+    return "<think>Hm.\n```\nclass ModelNew: draft\n```\n</think>\nHere:\n```\n" + code +
+           "```\nDone.\n";
+  };
+  const struct {
+    const char* name;
+    std::string code;
+    const char* language;
+  } cases[] = {{"a.py", model, "python"}, {"a.md", model, "python"}, {"a.txt", kernel, "cpp"},
+               {"b.txt", in_c, "c"},      {"c.md", device, "cuda"},  {"a.cpp", kernel, "cpp"},
+               {"a.cu", kernel, "cuda"},  {"b.cu", device, "cuda"},  {"a.c", in_c, "c"}};
+  for (const auto& expected : cases) {
+    const auto candidate = ReadCandidate(Write(expected.name, fenced(expected.code)));
+    ASSERT_TRUE(candidate) << expected.name << candidate.error().message;
+    EXPECT_EQ(candidate->content, expected.code) << expected.name;
+    EXPECT_EQ(candidate->hash, Sha256Hex(expected.code));
+    EXPECT_EQ(candidate->language, expected.language) << expected.name;
+    EXPECT_THAT(candidate->note, HasSubstr("lines, taken out of a model's answer"));
+    // By the name and the source alone it is the same candidate.
+    const auto again = CandidateFromText(candidate->path, candidate->content);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->language, candidate->language);
+    EXPECT_EQ(again->form, candidate->form);
+  }
+  const auto bare = ReadCandidate(Write("bare.txt", model));
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(bare->content, model);
+  EXPECT_EQ(bare->note, "");
+}
+
+TEST_F(CandidateTest, AnAnswerWithoutCodeSaysWhatItLacks) {
+  const auto text = ReadCandidate(Write("a.md", "# Notes\n\nIt cannot be done.\n"));
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(text.error().message, HasSubstr("The answer has no code."));
+  // A file of code is judged as it stands: its verdict says that it does not build.
+  const std::string lacks = "Here:\n```python\nx = 1\n```\n";
+  const auto python = ReadCandidate(Write("a.py", lacks));
+  ASSERT_TRUE(python);
+  EXPECT_EQ(python->content, lacks);
+  EXPECT_THAT(python->note,
+              HasSubstr("reads like a model's answer. The answer's code lacks class"));
+}
+
 TEST_F(CandidateTest, MissingFileFolderAndOversizeAreUsageErrors) {
   std::filesystem::create_directory(folder_->path() / "folder.cpp");
   for (const std::string& path :

@@ -7,13 +7,13 @@
 #include <array>
 
 #include "toolchain/build.h"
+#include "toolchain/packed_folder.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kLinesMax = 4096;
 constexpr size_t kMessageBytesMax = 300;
-constexpr std::string_view kCandidateFolder = "/candidate/";
 
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -61,6 +61,7 @@ std::string Bounded(std::string message) {
 // Messages name files as the sandbox shows them; their folders say nothing to the candidate's
 // author.
 std::string WithoutFolders(std::string message) {
+  ReplaceAll(message, kFilesFolder, "");
   ReplaceAll(message, kCandidateFolder, "");
   ReplaceAll(message, "/assay/include/", "");
   return message;
@@ -109,8 +110,6 @@ std::optional<Location> LocationAt(std::string_view text) {
   return std::nullopt;
 }
 
-bool IsCandidates(const Location& location) { return location.file.starts_with(kCandidateFolder); }
-
 // "at line 12 of FILE", where FILE begins at `file_at`: CUDA's compilers, of templates.
 std::optional<Location> LocationInWords(std::string_view line, size_t file_at) {
   constexpr std::string_view kLine = "at line ", kOf = " of ";
@@ -124,8 +123,10 @@ std::optional<Location> LocationInWords(std::string_view line, size_t file_at) {
 
 // The candidate's line that a message about another file mentions: "/candidate/a.cpp:7:12: required
 // from here", or, where `included` is asked for, "In file included from /candidate/a.cpp:3:".
-std::optional<Location> MentionOfCandidate(std::string_view line, bool included) {
-  const size_t at = line.find(kCandidateFolder);
+// `candidate`: how its path begins.
+std::optional<Location> MentionOfCandidate(std::string_view line, std::string_view candidate,
+                                           bool included) {
+  const size_t at = line.find(candidate);
   if (at == std::string_view::npos) return std::nullopt;
   if (const auto found = LocationInWords(line, at); found && !included) return found;
   const bool is_inclusion = line.find("ncluded from") < at || line.starts_with("    ");
@@ -158,19 +159,21 @@ std::optional<LocatedError> ErrorOnLine(const std::string& line) {
 
 // An error in a header is the doing of a line of the candidate's: g++ names it before the error,
 // clang++ after it.
-std::string Located(const std::vector<std::string>& lines, size_t index,
-                    const LocatedError& error) {
-  if (IsCandidates(error.location))
+std::string Located(const std::vector<std::string>& lines, size_t index, const LocatedError& error,
+                    std::string_view candidate) {
+  if (error.location.file.starts_with(candidate))
     return fmt::format("line {}: {}", error.location.line, error.message);
   // Where NVRTC looks up the kernels that the launch lines name.
   if (error.location.file == "__nv_name_map")
     return fmt::format("a kernel that is launched is not there: {}", error.message);
   const std::string file = error.location.file.substr(error.location.file.rfind('/') + 1);
   std::optional<Location> mention;
-  for (size_t i = index; i > 0 && !mention; --i) mention = MentionOfCandidate(lines[i - 1], false);
+  for (size_t i = index; i > 0 && !mention; --i)
+    mention = MentionOfCandidate(lines[i - 1], candidate, false);
   for (size_t i = index + 1; i < lines.size() && !mention && !ErrorOnLine(lines[i]); ++i)
-    mention = MentionOfCandidate(lines[i], false);
-  for (size_t i = index; i > 0 && !mention; --i) mention = MentionOfCandidate(lines[i - 1], true);
+    mention = MentionOfCandidate(lines[i], candidate, false);
+  for (size_t i = index; i > 0 && !mention; --i)
+    mention = MentionOfCandidate(lines[i - 1], candidate, true);
   if (!mention) return fmt::format("{} line {}: {}", file, error.location.line, error.message);
   return fmt::format("line {}: {} (in {}, line {})", mention->line, error.message, file,
                      error.location.line);
@@ -239,13 +242,14 @@ bool IsRemark(const std::string& line) {
 
 }  // namespace
 
-std::string FirstDiagnostic(std::string_view compiler_output) {
+std::string FirstDiagnostic(std::string_view compiler_output, std::string_view entry) {
   const std::vector<std::string> lines = Lines(compiler_output);
+  const std::string_view candidate = entry.empty() ? kCandidateFolder : entry;
   std::string first_line, first_remark;  // where no line is an error
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string found;
     if (const auto error = ErrorOnLine(lines[i])) {
-      found = Located(lines, i, *error);
+      found = Located(lines, i, *error, candidate);
     } else if (auto linker = LinkerError(lines[i])) {
       found = *std::move(linker);
     } else if (auto cuda = CudaToolError(lines[i])) {
@@ -265,6 +269,19 @@ std::string FirstDiagnostic(std::string_view compiler_output) {
   return Bounded(std::move(first_line));
 }
 
+bool LacksHeader(std::string_view compiler_output) {
+  for (const std::string& line : Lines(compiler_output)) {
+    const auto error = ErrorOnLine(line);
+    if (!error) continue;
+    const std::string& message = error->message;
+    return message.ends_with(": No such file or directory") ||
+           message.ends_with("' file not found") ||
+           message.starts_with("cannot open source file ") ||
+           message.starts_with("could not open source file ");
+  }
+  return false;
+}
+
 int LineOfMessage(std::string_view message) {
   constexpr std::string_view kLine = "line ";
   size_t at = kLine.size();
@@ -278,7 +295,7 @@ std::vector<CompilerError> CompilerErrors(std::string_view compiler_output, size
   for (size_t i = 0; i < lines.size() && errors.size() < most; ++i) {
     const auto error = ErrorOnLine(lines[i]);
     if (!error) continue;
-    const std::string located = WithoutFolders(Located(lines, i, *error));
+    const std::string located = WithoutFolders(Located(lines, i, *error, kCandidateFolder));
     const int line = LineOfMessage(located);
     if (line == 0) continue;
     CompilerError found{line, Bounded(located.substr(located.find(": ") + 2))};

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "toolchain/flow_graph.h"
 #include "toolchain/lines.h"
 
 namespace assay {
@@ -15,10 +16,6 @@ struct Instruction {
   std::string_view name;      // "vaddps"
   std::string_view operands;  // "zmm0,zmm1,ZMMWORD PTR [rax]"
   int line = 0;               // of the candidate's source; 0: another file's
-};
-
-struct Loop {
-  size_t first = 0, last = 0;  // indices of instructions, both in it
 };
 
 template <typename Number>
@@ -66,7 +63,7 @@ std::string Callee(const Instruction& instruction) {
 // The operation of arithmetic on floating point, without the prefix of vectors and the suffix of
 // the operands: "add" of "vaddps"; empty: it is none.
 std::string_view Operation(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kSuffixes{"ps", "pd", "ss", "sd"};
+  constexpr std::array<std::string_view, 6> kSuffixes{"ps", "pd", "ph", "ss", "sd", "sh"};
   constexpr std::array<std::string_view, 11> kOperations{
       "add", "sub", "mul", "div", "sqrt", "max", "min", "rsqrt", "rcp", "scalef", "rndscale"};
   if (name.size() < 5) return {};
@@ -81,6 +78,17 @@ std::string_view Operation(std::string_view name) {
     if (name == operation || (name.starts_with(operation) && name.ends_with("14")))
       return operation;
   return {};
+}
+
+// Whether it does arithmetic on vectors of integers: "vpaddd", "pmaddwd", "vpdpbusd".
+bool IsOnIntegers(const Instruction& instruction) {
+  std::string_view name = instruction.name;
+  if (name.starts_with('v')) name.remove_prefix(1);
+  for (std::string_view operation :
+       {"padd", "psub", "pmul", "pmadd", "pmax", "pmin", "pabs", "pavg", "psad", "pdp"})
+    if (name.starts_with(operation))
+      return instruction.operands.find("mm") != std::string_view::npos;
+  return false;
 }
 
 int BitsOf(std::string_view operands) {
@@ -99,30 +107,49 @@ bool IsOnStack(const Instruction& instruction) {
   return false;
 }
 
-// `code`: the instructions of one function in order.
-std::vector<Loop> InnermostLoops(const std::vector<Instruction>& code) {
-  std::vector<Loop> loops;
-  for (size_t i = 0; i < code.size(); ++i) {
-    uint64_t target = 0;
-    if (!IsJump(code[i]) || !Take(code[i].operands, 16, &target) || target > code[i].address ||
-        target < code.front().address)
-      continue;
-    const auto first = std::lower_bound(
-        code.begin(), code.end(), target,
-        [](const Instruction& each, uint64_t address) { return each.address < address; });
-    loops.push_back({static_cast<size_t>(first - code.begin()), i});
-  }
-  std::vector<Loop> innermost;
-  // Ordered by their ends: one that begins at or before an earlier one's begin holds it.
-  for (const Loop& loop : loops)
-    if (innermost.empty() || loop.first > innermost.back().first) innermost.push_back(loop);
-  return innermost;
+// Whether a call does not come back: the way to an exception or to the end of the process.
+bool NeverReturns(std::string_view callee) {
+  for (std::string_view name : {"__throw", "__cxa_throw", "__cxa_rethrow", "_Unwind_Resume",
+                                "__stack_chk_fail", "__assert_fail", "terminate", "abort", "exit"})
+    if (callee.contains(name)) return true;
+  return false;
 }
 
-NativeLoop Describe(const std::vector<Instruction>& code, const Loop& loop) {
+// Whether a call finds thread-local memory.
+bool IsThreadLocal(std::string_view callee) {
+  return callee.contains("__tls_get_addr") || callee.contains("TLS wrapper") ||
+         callee.contains("TLS init");
+}
+
+// Whether a call manages memory or copies it, which marks no loop of arithmetic.
+bool IsHousekeeping(std::string_view callee) {
+  for (std::string_view name :
+       {"operator new", "operator delete", "malloc", "calloc", "realloc", "free", "aligned_alloc",
+        "posix_memalign", "memcpy", "memmove", "memset", "__cxa_", "_Unwind_"})
+    if (callee.contains(name)) return true;
+  return false;
+}
+
+// `code`: the instructions of one function in order.
+std::vector<FlowStep> FlowOf(const std::vector<Instruction>& code) {
+  std::vector<FlowStep> steps(code.size());
+  for (size_t i = 0; i < code.size(); ++i) {
+    const std::string_view name = code[i].name;
+    steps[i].falls_through = name != "jmp" && !name.starts_with("ret") && name != "ud2" &&
+                             name != "hlt" && !NeverReturns(Callee(code[i]));
+    uint64_t address = 0;
+    if (!IsJump(code[i]) || !Take(code[i].operands, 16, &address)) continue;
+    const auto found = std::ranges::lower_bound(code, address, {}, &Instruction::address);
+    if (found != code.end() && found->address == address)
+      steps[i].target = static_cast<size_t>(found - code.begin());
+  }
+  return steps;
+}
+
+NativeLoop Describe(const std::vector<Instruction>& code, const FlowLoop& loop) {
   NativeLoop described;
   std::set<std::string> calls;
-  for (size_t i = loop.first; i <= loop.last; ++i) {
+  for (const size_t i : loop) {
     const Instruction& instruction = code[i];
     ++described.instructions;
     if (instruction.line > 0) {
@@ -132,11 +159,13 @@ NativeLoop Describe(const std::vector<Instruction>& code, const Loop& loop) {
     }
     if (IsOnStack(instruction)) ++described.spills;
     if (instruction.name.starts_with("vgather")) ++described.gathers;
-    if (auto callee = Callee(instruction); !callee.empty()) calls.insert(std::move(callee));
+    if (auto callee = Callee(instruction);
+        !callee.empty() && !NeverReturns(callee) && !IsThreadLocal(callee))
+      calls.insert(std::move(callee));
     const std::string_view operation = Operation(instruction.name);
-    if (operation.empty()) continue;
+    if (operation.empty() && !IsOnIntegers(instruction)) continue;
     if (operation == "div" || operation == "sqrt") ++described.divisions;
-    if (instruction.name[instruction.name.size() - 2] == 's') {
+    if (!operation.empty() && instruction.name[instruction.name.size() - 2] == 's') {
       ++described.on_scalars;
     } else {
       ++described.on_vectors;
@@ -150,12 +179,13 @@ NativeLoop Describe(const std::vector<Instruction>& code, const Loop& loop) {
 int64_t WorkOf(const NativeLoop& loop) {
   constexpr int64_t kVector = 2, kDivision = 5, kCall = 20;
   return loop.on_scalars + kVector * loop.on_vectors + kDivision * loop.divisions +
-         kCall * static_cast<int64_t>(loop.calls.size());
+         kCall * std::ranges::count_if(
+                     loop.calls, [](const std::string& callee) { return !IsHousekeeping(callee); });
 }
 
 void TakeLoops(const std::vector<Instruction>& code, std::vector<NativeLoop>* loops) {
   if (code.empty()) return;
-  for (const Loop& loop : InnermostLoops(code)) {
+  for (const FlowLoop& loop : InnermostLoops(FlowOf(code))) {
     NativeLoop described = Describe(code, loop);
     // Loops of start-up code have no line of the candidate's.
     if (described.first_line > 0 && WorkOf(described) > 0) loops->push_back(std::move(described));
@@ -164,7 +194,8 @@ void TakeLoops(const std::vector<Instruction>& code, std::vector<NativeLoop>* lo
 
 // A loop on scalars that shares lines with one on vectors does that one's last elements.
 bool IsRemainder(const NativeLoop& loop, const std::vector<NativeLoop>& loops) {
-  if (loop.on_vectors >= loop.on_scalars || !loop.calls.empty()) return false;
+  const bool calls = !std::ranges::all_of(loop.calls, IsHousekeeping);
+  if (loop.on_vectors >= loop.on_scalars || calls) return false;
   return std::any_of(loops.begin(), loops.end(), [&](const NativeLoop& other) {
     return other.on_vectors > other.on_scalars && other.first_line <= loop.last_line &&
            loop.first_line <= other.last_line;
@@ -183,7 +214,7 @@ bool StartsThreads(const Instruction& instruction) {
   const std::string callee = Callee(instruction);
   for (std::string_view name :
        {"GOMP_parallel", "__kmpc_fork", "pthread_create", "_M_start_thread"})
-    if (callee.find(name) != std::string::npos) return true;
+    if (callee.contains(name)) return true;
   return false;
 }
 

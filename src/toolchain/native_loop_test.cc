@@ -75,6 +75,43 @@ TEST(NativeLoop, PrefersVectorsToTheirRemainder) {
   EXPECT_TRUE(code.starts_threads);
 }
 
+// The slow path of a push_back stands behind the function and jumps back: it was the 'hot loop',
+// and the code was said to have no vectors.
+TEST(NativeLoop, ABlockThatRarelyRunsIsNoLoopAndItsCallsAreNoWork) {
+  const NativeCode code = ReadNativeListing(R"(
+0000000000001000 <work()>:
+/candidate/kernel.cpp:7
+    1000: vmovups ymm0,YMMWORD PTR [rax]
+    1004: vpmaddwd ymm0,ymm1,ymm2
+    1008: vpaddd ymm3,ymm3,ymm0
+    100c: cmp    rax,rdx
+    1010: jne    1000 <work()>
+/candidate/kernel.cpp:9
+    1014: cmp    rcx,rsi
+    1018: je     1040 <work()+0x40>
+    101c: mov    DWORD PTR [rcx],eax
+    1020: ret
+/candidate/kernel.cpp:11
+    1024: call   1200 <operator new(unsigned long)@plt>
+    1028: call   1210 <memcpy@plt>
+    102c: call   1220 <__tls_get_addr@plt>
+    1030: cmp    rax,rbx
+    1034: jne    1024 <work()+0x24>
+    1038: call   1240 <std::__throw_length_error(char const*)@plt>
+/candidate/kernel.cpp:9
+    1040: call   1230 <grow()>
+    1044: vdivss xmm0,xmm0,xmm3
+    1048: jmp    101c <work()+0x1c>
+)",
+                                            kSource);
+  ASSERT_TRUE(code.loop);
+  EXPECT_EQ(code.loop->first_line, 7);
+  EXPECT_EQ(code.loop->instructions, 5);
+  EXPECT_EQ(code.loop->on_vectors, 2);
+  EXPECT_EQ(code.loop->vector_bits, 256);
+  EXPECT_THAT(code.loop->calls, IsEmpty());
+}
+
 TEST(NativeLoop, LoopsOfOtherFilesAndOfIntegersAreNone) {
   EXPECT_FALSE(ReadNativeListing(R"(
 0000000000001000 <start>:

@@ -19,10 +19,11 @@ uint64_t HostBytes(const HostDemand& demand) {
          demand.working_bytes;
 }
 
-DeviceMemory::DeviceMemory(const Gpu& gpu, uint64_t host_bytes)
-    : gpu_(&gpu), needed_bytes_(kContextBytes + host_bytes) {}
+DeviceMemory::DeviceMemory(const Gpu& gpu, uint64_t host_bytes, bool is_scarce)
+    : gpu_(&gpu), is_scarce_(is_scarce), needed_bytes_(kContextBytes + host_bytes) {}
 
 int DeviceMemory::HostsAtATime(int wanted, uint64_t host_bytes, int parts) const {
+  if (is_scarce_) return 1;
   const uint64_t fit =
       gpu_->FreeBytes() / static_cast<uint64_t>(parts) / (kContextBytes + host_bytes);
   return std::max(1, static_cast<int>(std::min(fit, static_cast<uint64_t>(std::max(wanted, 1)))));

@@ -24,16 +24,17 @@ uint64_t HostBytes(const HostDemand& demand);
 
 class DeviceMemory {
  public:
-  // `host_bytes`: the judge's memory for each host [bytes]. `gpu` must outlive this object.
-  DeviceMemory(const Gpu& gpu, uint64_t host_bytes);
+  // `host_bytes`: the judge's memory for each host [bytes]. `is_scarce`: what is free is for
+  // others, but for a pair's hosts. `gpu` must outlive this object.
+  DeviceMemory(const Gpu& gpu, uint64_t host_bytes, bool is_scarce = false);
 
   // Begins a candidate: notes the free memory that it finds.
   void Begin();
   // Returns true if little is free: memory of earlier processes may still be on its way back.
-  bool IsShort() const { return gpu_->FreeBytes() < 4 * needed_bytes_; }
+  bool IsShort() const { return is_scarce_ || gpu_->FreeBytes() < 4 * needed_bytes_; }
   // Returns true if a pair's hosts, and one that ends, take most of the memory: no others should
   // start.
-  bool HoldsFewHosts() const { return gpu_->FreeBytes() < 3 * needed_bytes_; }
+  bool HoldsFewHosts() const { return is_scarce_ || gpu_->FreeBytes() < 3 * needed_bytes_; }
   // Returns how many of `wanted` hosts may start at the same time: at least one, and no more than
   // fit into 1/`parts` of the free memory. `host_bytes`: the judge's memory for each [bytes].
   int HostsAtATime(int wanted, uint64_t host_bytes, int parts) const;
@@ -47,6 +48,7 @@ class DeviceMemory {
 
  private:
   const Gpu* gpu_;
+  bool is_scarce_ = false;
   uint64_t needed_bytes_ = 0;  // for one more host
   uint64_t found_bytes_ = 0;
   std::optional<uint64_t> left_bytes_;  // least free at a trouble

@@ -35,6 +35,17 @@ class DeviceMemoryTest : public testing::Test {
   std::optional<DeviceMemory> memory_;
 };
 
+// What is free may be reserved by others, who have not touched it yet.
+TEST_F(DeviceMemoryTest, WhereMemoryIsScarceHostsStartOneByOne) {
+  Free("100");
+  EXPECT_FALSE(memory_->HoldsFewHosts());
+  EXPECT_EQ(memory_->HostsAtATime(4, kGibibyte, 2), 4);
+  const DeviceMemory scarce(*gpu_, kGibibyte, true);
+  EXPECT_TRUE(scarce.HoldsFewHosts());
+  EXPECT_TRUE(scarce.IsShort());
+  EXPECT_EQ(scarce.HostsAtATime(4, kGibibyte, 2), 1);
+}
+
 // It was the machine's fault before, and ended the call without a verdict.
 TEST_F(DeviceMemoryTest, WhatACandidateHadComesBackWhenItIsGone) {
   Begin("100");

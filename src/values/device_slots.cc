@@ -381,7 +381,7 @@ Result<bool> DeviceSlots::SampleStillHolds() {
 Result<std::vector<JudgeKernels::Compared>> DeviceSlots::Compare(
     const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
   std::vector<Comparison> comparisons;
-  for (const auto& [output, slot, master, limit] : placed) {
+  for (const auto& [output, slot, master, limit, has_truth] : placed) {
     Comparison comparison{};
     comparison.candidate = reinterpret_cast<const void*>(
         outputs.address() + slot * plan_->output_stride + output->offset);
@@ -404,9 +404,11 @@ Result<std::vector<JudgeKernels::Compared>> DeviceSlots::Compare(
 Result<std::vector<JudgeKernels::Measured>> DeviceSlots::CompareWithTruth(
     const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
   std::vector<gpu::TruthComparison> comparisons;
-  for (const auto& [output, slot, master, limit] : placed)
+  for (const auto& [output, slot, master, limit, has_truth] : placed) {
     comparisons.push_back(oracle.AgainstTruth(
         *output, outputs.address() + slot * plan_->output_stride + output->offset, master));
+    if (!has_truth) comparisons.back().truth = nullptr;
+  }
   return device_->kernels().CompareWithTruth(comparisons);
 }
 

@@ -80,10 +80,11 @@ class DeviceSlots {
   struct PlacedOutput {
     const wire::ArgumentSpec* output;
     uint32_t slot, master;
-    double limit;  // element_limit of ScanErrorsCheaply
+    double limit;           // element_limit of ScanErrorsCheaply
+    bool has_truth = true;  // CompareWithTruth: false takes the reference's output for it
   };
   // Measure errors: Compare against the reference's outputs, by ScanErrorsCheaply's measures;
-  // CompareWithTruth against float64.
+  // CompareWithTruth against float64, or against the reference's outputs, by ScanErrors'.
   Result<std::vector<JudgeKernels::Compared>> Compare(const Oracle& oracle,
                                                       const DeviceRegion& outputs,
                                                       std::span<const PlacedOutput> placed);

@@ -97,6 +97,54 @@ TEST_F(DeviceSlotsTest, AJudgementMayTakeWhatIsFreeBesideContexts) {
   ::unsetenv("FAKE_CUDA_FREE_GIB");
 }
 
+// On a GPU of 8 GiB.
+class DeviceSlotsReserveTest : public DeviceSlotsTest {
+ protected:
+  DeviceSlotsReserveTest() : folder_(*TemporaryFolder::Create()) {
+    ::setenv("XDG_STATE_HOME", folder_.path().c_str(), 1);
+    ::setenv("FAKE_CUDA_FREE_GIB", "8", 1);
+  }
+  ~DeviceSlotsReserveTest() override {
+    ::unsetenv("XDG_STATE_HOME");
+    ::unsetenv("FAKE_CUDA_FREE_GIB");
+  }
+  Result<MemoryForValues> Reserve(uint64_t input_bytes, Sharing sharing) {
+    return device_->ReserveFor({input_bytes, 0, 0, 0, 0}, sharing, {});
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(DeviceSlotsReserveTest, AProblemTakesItsContextsToo) {
+  const auto first = Reserve(1 << 20, {.sharers = 8});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->values_bytes, LeastBytes({1 << 20, 0, 0, 0, 0}));
+  EXPECT_EQ(first->reserved.bytes(), first->values_bytes + (uint64_t{4} << 30));
+}
+
+TEST_F(DeviceSlotsReserveTest, OneAlonePlansWithAllAndKeepsWhatItsPlanTakes) {
+  const auto first = Reserve(1 << 10, {.sharers = 1});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->values_bytes, uint64_t{4} << 30);
+  EXPECT_LT(first->reserved.bytes(), uint64_t{5} << 30);
+  // What it could not estimate may need all.
+  const TemporaryFolder other = *TemporaryFolder::Create();
+  ::setenv("XDG_STATE_HOME", other.path().c_str(), 1);
+  EXPECT_EQ(Reserve(0, {.sharers = 1})->reserved.bytes(), uint64_t{8} << 30);
+}
+
+TEST_F(DeviceSlotsReserveTest, OneWithinAnotherNeverWaits) {
+  const auto outer = Reserve(1 << 20, {.sharers = 8});
+  ASSERT_TRUE(outer);
+  const auto within = Reserve(1 << 10, {.sharers = 8, .within_bytes = 1 << 20});
+  ASSERT_TRUE(within);
+  EXPECT_EQ(within->values_bytes, uint64_t{1} << 20);
+  EXPECT_EQ(within->reserved.bytes(), 0u);
+  const auto larger = Reserve(1 << 20, {.sharers = 8, .within_bytes = 1 << 20});
+  ASSERT_FALSE(larger);
+  EXPECT_EQ(larger.error().code, ErrorCode::kTooLarge);
+}
+
 TEST_F(DeviceSlotsTest, PoisonIsThatOfTheProcessorsSlots) {
   std::vector<std::byte> expected(plan_.output_stride);
   PoisonSlot(plan_, expected.data(), 0, kGuard);

@@ -11,8 +11,9 @@ using wire::DrawKind;
 namespace {
 
 constexpr std::array<std::string_view, wire::kDrawKindCount> kDrawNames = {
-    "ordinary", "large-offset",   "wide-range", "tiny-scale", "huge-scale",     "signed-zeros",
-    "ties",     "small-integers", "zero-one",   "outlier",    "special-values", "signs"};
+    "ordinary",       "large-offset", "wide-range",     "tiny-scale", "huge-scale",
+    "signed-zeros",   "ties",         "small-integers", "zero-one",   "outlier",
+    "special-values", "signs",        "patch"};
 
 }  // namespace
 

@@ -14,6 +14,11 @@
 
 namespace assay {
 
+// Gate 1 makes so many ordinary draws, one of each other kind, and a patch of each form.
+inline constexpr uint32_t kOrdinaryDraws = 3, kPatchForms = 4;
+inline constexpr uint32_t kDrawsMax =
+    kOrdinaryDraws + static_cast<uint32_t>(wire::kDrawKindCount) - 1 + kPatchForms - 1;
+
 // One draw of gate 1.
 struct Draw {
   wire::DrawKind kind = wire::DrawKind::kOrdinary;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/files.h"
 #include "base/trace.h"
 #include "builders/device_build.h"
 
@@ -44,11 +45,31 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
   return device;
 }
 
-uint64_t JudgeDevice::BytesForValues(int sharers) const {
-  const uint64_t part_bytes = gpu_.facts().memory_bytes / static_cast<uint64_t>(sharers);
-  const uint64_t free_bytes =
-      sharers == 1 ? gpu_.FreeBytes() : std::min(gpu_.FreeBytes(), part_bytes);
-  return std::max<uint64_t>(1, free_bytes - std::min(free_bytes, kContextsBytes));
+uint64_t JudgeDevice::BytesForValues(uint64_t device_bytes) {
+  return std::max<uint64_t>(1, device_bytes - std::min(device_bytes, kContextsBytes));
+}
+
+Result<MemoryForValues> JudgeDevice::ReserveFor(const CallBytes& call, const Sharing& sharing,
+                                                StopToken stop) const {
+  const uint64_t least_bytes = LeastBytes(call);
+  if (sharing.within_bytes > 0 && least_bytes <= sharing.within_bytes)
+    return MemoryForValues{{}, sharing.within_bytes};
+  const GpuFacts& facts = gpu_.facts();
+  MemoryForValues memory;
+  ASSAY_ASSIGN_OR_RETURN(
+      memory.reserved,
+      ReservedMemory::Reserve({StateFolder() / "turns", facts.uuid, facts.memory_bytes,
+                               [this] { return gpu_.FreeBytes(); }},
+                              {.least_bytes = least_bytes + kContextsBytes,
+                               .sharers = sharing.sharers,
+                               .waits = sharing.within_bytes == 0,
+                               .on_wait = sharing.on_wait},
+                              stop));
+  memory.values_bytes = BytesForValues(memory.reserved.bytes());
+  // Of all that is free others may have what the plan leaves. It is not known without an estimate.
+  if (sharing.sharers == 1 && least_bytes > 0)
+    memory.reserved.Shrink(PlannedBytes(call, memory.values_bytes) + kContextsBytes);
+  return memory;
 }
 
 Result<void> JudgeDevice::CheckAnswers(const std::string& after) {

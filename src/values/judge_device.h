@@ -1,6 +1,7 @@
 // The judge's GPU.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,25 @@
 #include "gpu/clocks.h"
 #include "gpu/gpu.h"
 #include "gpu/judge_kernels.h"
+#include "gpu/reserved_memory.h"
 #include "model/dtype.h"
+#include "values/memory_plan.h"
 #include "values/varied_weights.h"
 
 namespace assay {
+
+struct Sharing {
+  int sharers = 1;  // MemoryWish
+  // Set: of a problem within another one, what it may take of that one's memory. If it needs more,
+  // it does not wait.
+  uint64_t within_bytes = 0;
+  std::function<void(uint64_t bytes)> on_wait = [](uint64_t) {};
+};
+
+struct MemoryForValues {
+  ReservedMemory reserved;    // of nothing for a problem within another one
+  uint64_t values_bytes = 0;  // limit for the plan (values/memory_plan.h)
+};
 
 // The judge's GPU with the judge's kernels on it, one a process.
 class JudgeDevice {
@@ -27,9 +43,14 @@ class JudgeDevice {
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
-  // Returns the memory that judging a problem may take [bytes], at least 1: what is free now less
-  // a reserve for contexts; of a part of the device's, where `sharers` judges use it.
-  uint64_t BytesForValues(int sharers = 1) const;
+  // Returns what values may take of so much of the device's memory [bytes], at least 1: all but a
+  // reserve for contexts.
+  static uint64_t BytesForValues(uint64_t device_bytes);
+  // Returns what values may take of the memory that is free now.
+  uint64_t BytesForValues() const { return BytesForValues(gpu_.FreeBytes()); }
+  // Reserves what judging a problem takes of the device. Errors as ReservedMemory's.
+  Result<MemoryForValues> ReserveFor(const CallBytes& call, const Sharing& sharing,
+                                     StopToken stop) const;
   // Checks that the GPU answers, after processes on it were killed. Otherwise puts it under
   // quarantine and fails (kEnvironment). `after`: names the killed work, for the message.
   Result<void> CheckAnswers(const std::string& after);

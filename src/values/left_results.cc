@@ -81,8 +81,9 @@ LeftResults::LeftResults(std::span<const uint64_t> addresses, const wire::Plan& 
       if (address == 0 || address + size_bytes < address)
         lost = true;
       else
-        pieces_.push_back(
-            {slot, address, size_bytes, slot * plan.output_stride + outputs[i]->offset});
+        pieces_.push_back({slot, address, size_bytes,
+                           slot * plan.output_stride + outputs[i]->offset,
+                           PoisonByte(outputs[i]->dtype)});
     }
     if (lost) lost_.push_back(slot);
   }
@@ -129,7 +130,7 @@ void LeftResults::TakeSample(pid_t pid, uint32_t lines, uint64_t seed) {
     const Piece& piece = pieces_[random() % pieces_.size()];
     const uint64_t size_bytes = std::min(kLineBytes, piece.size_bytes);
     const uint64_t begin = random() % (piece.size_bytes - size_bytes + 1);
-    lines_.push_back({piece.slot, piece.address + begin, size_bytes, i * kLineBytes});
+    lines_.push_back({piece.slot, piece.address + begin, size_bytes, i * kLineBytes, piece.poison});
   }
   sample_ = ReadSample(pid);
 }
@@ -155,6 +156,24 @@ std::vector<uint32_t> LeftResults::Fetch(pid_t pid, std::byte* outputs) const {
     if (!ReadMemory(pid, piece.address, outputs + piece.place, piece.size_bytes))
       lost.push_back(piece.slot);
   return lost;
+}
+
+void LeftResults::Poison(pid_t pid, uint32_t lines, uint64_t seed) const {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> poison(lines * kLineBytes);
+  std::vector<iovec> there;
+  for (const Piece& piece : pieces_) {
+    there.clear();
+    if (piece.size_bytes <= poison.size())
+      there.push_back({reinterpret_cast<void*>(piece.address), piece.size_bytes});
+    while (piece.size_bytes > poison.size() && there.size() < lines)
+      there.push_back({reinterpret_cast<void*>(
+                           piece.address + random() % (piece.size_bytes / kLineBytes) * kLineBytes),
+                       kLineBytes});
+    std::fill(poison.begin(), poison.end(), piece.poison);
+    const iovec here{poison.data(), std::min<uint64_t>(poison.size(), piece.size_bytes)};
+    (void)::process_vm_writev(pid, &here, 1, there.data(), there.size(), 0);
+  }
 }
 
 uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots, uint64_t values_bytes) {

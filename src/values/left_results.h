@@ -30,6 +30,7 @@ class LeftResults {
     uint32_t slot;
     uint64_t address, size_bytes;
     uint64_t place;  // offset in the outputs
+    std::byte poison = {};
   };
 
   // `addresses`: AddressesOfResults() of one call for each of `slots`.
@@ -53,6 +54,9 @@ class LeftResults {
   // Copies the results into their slots in `outputs`. Returns the slots of those that cannot be
   // read.
   std::vector<uint32_t> Fetch(pid_t pid, std::byte* outputs) const;
+  // Poisons random lines of each result, `lines` at most, so that a later call that leaves its
+  // result there must write it anew. What cannot be written, such as inputs, stays.
+  void Poison(pid_t pid, uint32_t lines, uint64_t seed) const;
 
  private:
   std::vector<std::byte> ReadSample(pid_t pid) const;

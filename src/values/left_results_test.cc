@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -84,6 +85,20 @@ TEST_F(LeftResultsTest, WhatChangesOnceTheBlockHasEndedIsSeen) {
   EXPECT_TRUE(left.SampleStillHolds(::getpid()));
   std::memset(memory_[0], 'z', 64);
   EXPECT_FALSE(left.SampleStillHolds(::getpid()));
+}
+
+TEST_F(LeftResultsTest, ASmallResultIsPoisonedWholeAndALargeOneInSomeLines) {
+  Say({Address(memory_[0]), Address(memory_[1])}, {2}).Poison(::getpid(), 2, 7);
+  EXPECT_EQ(memory_[0][0], '\xA5');
+  EXPECT_EQ(memory_[0][99], '\xA5');
+  EXPECT_EQ(memory_[0][100], 'a');
+  EXPECT_EQ(memory_[1][7], '\xA5');
+  EXPECT_EQ(memory_[1][8], 'b');
+  Say({Address(memory_[2]), Address(memory_[3])}, {2}).Poison(::getpid(), 1, 7);
+  EXPECT_EQ(std::count(memory_[2], memory_[2] + 128, '\xA5'), 64);
+  // Memory that cannot be written, such as that of inputs, is left alone.
+  Say({8, Address(memory_[4])}, {2}).Poison(::getpid(), 2, 7);
+  EXPECT_EQ(memory_[4][0], '\xA5');
 }
 
 TEST_F(LeftResultsTest, AddressesInMemoryThatTheHostWasLentBecomeTheJudges) {

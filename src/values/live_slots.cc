@@ -20,6 +20,8 @@ constexpr uint32_t kSampleLines = 128;
 // The same of results that are read in their host's memory, where a line takes longer: the look
 // itself must not give time to whoever still writes, and blocks are many.
 constexpr uint32_t kLeftSampleLines = 32;
+// Of each result that was left: a call that leaves out a tenth of it passes once in 800.
+constexpr uint32_t kPoisonedLines = 64;
 
 uint32_t ResultCount(const wire::Plan& plan) {
   uint32_t count = 0;
@@ -67,7 +69,8 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
                          HostBytes({.outputs_bytes = live.capacity_ * plan.output_stride,
                                     .results_bytes = live.results_bytes_,
                                     .weights_bytes = plan.weights_stride,
-                                    .working_bytes = live.working_bytes_}));
+                                    .working_bytes = live.working_bytes_}),
+                         oracle.FitsBarely());
   }
   live.SetSlotCount(std::min(2u, live.capacity_));
   // Hosts load their weights from here.
@@ -349,6 +352,8 @@ void LiveSlots::FetchLeft(const Host& host, const HostOutputs& outputs,
   if (device_ != nullptr) Note(device_->CopyLeft(*outputs.device, left.pieces()));
   const auto lost =
       device_ != nullptr ? left.lost() : left.Fetch(host.pid(), outputs.memory.data());
+  if (device_ == nullptr && Stands(Defence::kPoison))
+    left.Poison(host.pid(), kPoisonedLines, std::random_device{}());
   // Whatever lies in the slots of calls that gave nothing.
   for (const uint32_t slot : lost) PoisonSlot(outputs, slot);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "values/draw_kinds.h"
+
 namespace assay {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr uint64_t kWeightsCopies = 12;
 // Masters' share of the memory, in which it is taken whole, touched or not; and float64's.
 constexpr uint64_t kMastersShare = 4, kTruthShare = 8;
 constexpr uint64_t kMastersBytesMax = uint64_t{36} << 30;
-constexpr uint32_t kMastersMax = 8192, kWithTruthMax = 16;
+constexpr uint32_t kMastersMax = 8192, kWithTruthMax = kDrawsMax;
 // Live slots: memory that they take at most, and their share; and up to so many slots where they
 // take more, within that much memory and that share. Hosts under test have outputs of their own,
 // and memory for the results that they leave, as references have: some twenty live at a time.
@@ -23,8 +25,18 @@ constexpr uint64_t kSlotsBytesMax = uint64_t{4} << 30, kSlotsShare = 32;
 constexpr uint64_t kFewSlots = 8;
 constexpr uint64_t kFewBytesMax = uint64_t{8} << 30, kFewShare = 8;
 
+// Other sizes have this part of the memory (Oracle::OpenOther).
+constexpr uint64_t kOtherSizesShare = 8;
+constexpr uint64_t kPairsSideBySide = 3;
+
 uint32_t AsCount(uint64_t count, uint64_t most) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(count, 1, most));
+}
+
+// A slot of outputs, and the results that stay where forward put them.
+uint64_t SideBytes(const CallBytes& call) {
+  const uint64_t besides = call.working - std::min(call.working, call.outputs);
+  return 2 * call.outputs + std::max(besides, std::min(kBesidesBytes, 8 * call.outputs));
 }
 
 }  // namespace
@@ -34,11 +46,15 @@ uint64_t LeastBytes(const CallBytes& call) {
   const uint64_t slot = call.inputs;
   // It draws inputs and changes them, or runs forward on a copy.
   const uint64_t oracle = call.inputs + std::max({call.inputs, call.outputs, call.working});
-  // A slot of outputs, and the results that stay where forward put them.
-  const uint64_t besides = call.working - std::min(call.working, call.outputs);
-  const uint64_t side =
-      2 * call.outputs + std::max(besides, std::min(kBesidesBytes, 8 * call.outputs));
-  return master + slot + oracle + kSides * side + kWeightsCopies * call.weights;
+  return master + slot + oracle + kSides * SideBytes(call) + kWeightsCopies * call.weights;
+}
+
+uint64_t PlannedBytes(const CallBytes& call, uint64_t memory_bytes) {
+  const MemoryPlan plan = PlanMemory(call, memory_bytes);
+  return LeastBytes(call) + (plan.masters - 1) * (call.inputs + call.outputs) +
+         (plan.with_truth - 1) * call.truth +
+         (plan.slots - 1) * (call.inputs + call.weights + 3 * call.outputs) +
+         (kPairsSideBySide - 1) * kSides * SideBytes(call) + memory_bytes / kOtherSizesShare;
 }
 
 MemoryPlan PlanMemory(const CallBytes& call, uint64_t memory_bytes) {

@@ -23,6 +23,10 @@ struct MemoryPlan {
 // what forward takes.
 uint64_t LeastBytes(const CallBytes& call);
 
+// Returns what a judgement takes that may take `memory_bytes` [bytes]: by PlanMemory, with the
+// hosts of three pairs and values of other sizes. It may be more than there is.
+uint64_t PlannedBytes(const CallBytes& call, uint64_t memory_bytes);
+
 // Returns how many there are of each where `memory_bytes` are free: one at least, more by fixed
 // shares as long as the least of the other parts fits beside them.
 MemoryPlan PlanMemory(const CallBytes& call, uint64_t memory_bytes);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "values/draw_kinds.h"
+
 namespace assay {
 namespace {
 
@@ -22,6 +24,13 @@ TEST(MemoryPlan, LargeValuesHaveEightSlotsWhereTheyFit) {
   EXPECT_EQ(PlanMemory(call, 140 * kGib).slots, 8u);
   EXPECT_EQ(PlanMemory(call, 24 * kGib).slots, 4u);
   EXPECT_EQ(PlanMemory(call, 6 * kGib).slots, 1u);
+}
+
+// Two kinds of draws came, the plan kept 16, and each draw was made again for each candidate.
+TEST(MemoryPlan, SmallValuesKeepAllDrawsOfGateOne) {
+  const MemoryPlan plan = PlanMemory(Activation(8 * kMib), 140 * kGib);
+  EXPECT_GE(plan.with_truth, kDrawsMax);
+  EXPECT_GE(plan.masters, 2 * kDrawsMax);
 }
 
 // KernelBench's ReLU has 6.4 GB of inputs. It was refused on a card of 80 GB.
@@ -46,6 +55,14 @@ TEST(MemoryPlan, PartsFitTogether) {
                             (plan.slots - 1) * (call.inputs + call.weights + 3 * call.outputs);
       EXPECT_LE(LeastBytes(call) + more, memory + memory / 16) << mib << " MiB of " << memory;
     }
+}
+
+// A judge that is alone on a card leaves others what it cannot use.
+TEST(MemoryPlan, SmallValuesTakeAPartOfTheCard) {
+  const uint64_t small = PlannedBytes(Activation(8 * kMib), 140 * kGib);
+  EXPECT_GT(small, 40 * kGib);
+  EXPECT_LT(small, 75 * kGib);
+  EXPECT_GT(PlannedBytes(Activation(6 * kGib), 140 * kGib), LeastBytes(Activation(6 * kGib)));
 }
 
 }  // namespace

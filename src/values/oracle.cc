@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/defences.h"
@@ -27,7 +29,9 @@ namespace {
 // Memory is taken once it is touched; of a device it is taken whole (values/memory_plan.h).
 constexpr uint32_t kSlotsMax = 8192;
 constexpr uint32_t kOracleSlotsMax = 64;
-constexpr uint64_t kInitArgumentsMax = 64 << 20;
+// Inputs and outputs of more than this part of the memory are evaluated in float64 by pieces
+// (host/python/assay_host/pieces.py).
+constexpr uint64_t kFloat64Share = 16;
 
 }  // namespace
 
@@ -38,6 +42,7 @@ Result<Oracle> Oracle::Open(OracleOptions options, std::optional<wire::Failure>*
 
 Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> host) {
   Oracle oracle;
+  oracle.float64_whole_bytes_ = options.memory_bytes / kFloat64Share;
   oracle.options_ = std::move(options);
   oracle.options_.memory_bytes /= 8;  // most is for the size that is timed
   oracle.host_ = std::move(host);
@@ -57,6 +62,7 @@ Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
                             ProblemEstimate estimate, std::optional<wire::Failure>* refusal) {
   const Span span("open the oracle");
   Oracle oracle;
+  oracle.float64_whole_bytes_ = options.memory_bytes / kFloat64Share;
   oracle.options_ = std::move(options);
   oracle.host_ = std::move(host);
   oracle.account_ = std::move(estimate.account);
@@ -72,7 +78,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   const std::string constants = other_ ? nlohmann::json(options_.problem.set).dump() : "";
   if (constants.size() > kInitArgumentsMax) return UsageError("too many constants are set");
   if (other_) std::memcpy(pickle.data(), constants.data(), constants.size());
-  const uint64_t wholly[] = {0, constants.size()};
+  const uint64_t wholly[] = {0, constants.size(), float64_whole_bytes_};
   auto reply = host_->Request(FrameKind::kLoad, wholly, options_.timeout_s, pickle.fd());
   if (!reply) {
     if (refusal != nullptr && reply.error().kind == HostTrouble::Kind::kFailed)
@@ -86,17 +92,35 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
     return EnvironmentError("the reference host described too many arguments");
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
+  description_.changes_state = (reply->args[1] & 4) != 0;
   randomised_weights_ = (reply->args[1] & 8) != 0;
   description_.own_check = (reply->args[1] & 16) != 0;
   description_.same_values = (reply->args[1] & 32) != 0;
   description_.own_values = (reply->args[1] & 64) != 0;
+  description_.float64_pieces = reply->args[2];
+  many_answers_ = description_.own_check ? 0 : reply->args[1] >> 8;
   description_.layouts = host_->Message();
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
       !TwinsAreSound(description_.arguments))
     return EnvironmentError("the reference host described an argument that cannot be");
-  if (reply->args[3] <= kInitArgumentsMax)
-    init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()), reply->args[3]);
+  if (reply->args[3] <= kInitArgumentsMax) {
+    const std::string_view memory(reinterpret_cast<const char*>(pickle.data()), kInitArgumentsMax);
+    init_arguments_ = memory.substr(0, reply->args[3]);
+    constants_ = ReadConstants(memory.substr(reply->args[3]));
+  }
   return {};
+}
+
+std::string Oracle::AdviceOnManyAnswers() const {
+  constexpr std::string_view kReady[] = {"eigh", "svd", "qr"};
+  if (many_answers_ == 0) return {};
+  if (many_answers_ > std::size(kReady))
+    return "its forward calls a factorisation, whose answer is not unique: write a check(inputs, "
+           "outputs) into the problem's file (docs/problems.md)";
+  return fmt::format(
+      "the answer of {0} is not unique, by signs and order: the line `check = \"{0}\"` in the "
+      "problem's file accepts each that is right (docs/problems.md)",
+      kReady[many_answers_ - 1]);
 }
 
 Result<void> Oracle::ShareSlots() {
@@ -147,11 +171,14 @@ Result<void> Oracle::ShareSlots() {
   return StoreWeights();
 }
 
-MemoryPlan Oracle::MemoryShared() const {
-  return PlanMemory({plan().input_stride, plan().weights_stride, plan().output_stride,
-                     plan().oracle_stride, static_cast<uint64_t>(account_.peak_bytes)},
-                    options_.memory_bytes);
+CallBytes Oracle::BytesOfCall() const {
+  return {plan().input_stride, plan().weights_stride, plan().output_stride, plan().oracle_stride,
+          static_cast<uint64_t>(account_.peak_bytes)};
 }
+
+MemoryPlan Oracle::MemoryShared() const { return PlanMemory(BytesOfCall(), memory_bytes()); }
+
+bool Oracle::FitsBarely() const { return memory_bytes() < LeastBytes(BytesOfCall()) / 8 * 9; }
 
 Result<void> Oracle::StoreWeights() {
   const uint64_t store[] = {0};
@@ -438,8 +465,9 @@ std::string Oracle::SetForShare(double share) {
   return assay::SetForShare(*host_, share, options_.timeout_s);
 }
 
-HostResult<std::string> Oracle::ListMutants(uint32_t slot) {
-  auto reply = RequestText(*host_, FrameKind::kMutants, slot, 0, options_.timeout_s);
+HostResult<std::string> Oracle::ListMutants(uint32_t slot, Mutants which) {
+  auto reply = RequestText(*host_, FrameKind::kMutants, slot, 0, options_.timeout_s,
+                           static_cast<uint64_t>(which));
   if (!reply) return std::unexpected(reply.error());
   return std::move(reply->text);
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "builders/constants.h"
 #include "hosts/host.h"
 #include "hosts/python_runtime.h"
 #include "machine/shared_region.h"
@@ -21,6 +22,7 @@
 #include "rules/selection.h"
 #include "values/judge_device.h"
 #include "values/memory_plan.h"
+#include "values/module_state.h"
 #include "values/oracle_host.h"
 #include "values/varied_weights.h"
 
@@ -55,6 +57,8 @@ class Oracle {
   const WorkAccount& account() const { return account_; }
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
   const std::string& init_arguments() const { return init_arguments_; }
+  // The numbers among the constants of the problem's file, at this size.
+  const Constants& constants() const { return constants_; }
   // The number of master slots, and of those with a float64 side.
   uint32_t slots_max() const { return slots_max_; }
   uint32_t oracle_slots_max() const { return oracle_slots_max_; }
@@ -62,6 +66,8 @@ class Oracle {
   uint64_t memory_bytes() const { return options_.memory_bytes; }
   // How the values share that limit; of a device.
   MemoryPlan MemoryShared() const;
+  // True if the limit leaves little beside what a judgement takes at least; of a device.
+  bool FitsBarely() const;
 
   // Draws inputs into a master slot and computes its native outputs, and float64 ones if asked for
   // and supported. Returns how many tensors the kind changed; 0 for an ordinary draw. Trouble
@@ -114,8 +120,10 @@ class Oracle {
   std::string SetForShare(double share);
 
   // Returns the host's list of the reference's mutants, as JSON
-  // (host/python/assay_host/mutants.py); the slot holds an ordinary draw.
-  HostResult<std::string> ListMutants(uint32_t slot);
+  // (host/python/assay_host/mutants.py); the slot holds an ordinary draw. kOperators: of single
+  // operators alone, none of which was tried before; some may do nothing.
+  enum class Mutants : uint64_t { kAll, kOperators };
+  HostResult<std::string> ListMutants(uint32_t slot, Mutants which);
   // Runs a mutant on the draw in `slot`; writes its outputs into slot `target`, over poison.
   struct Mutation {
     bool changed = false;  // its outputs differ in value from the reference's
@@ -135,6 +143,14 @@ class Oracle {
   // kProblemCheck: the check throws, takes too long, or gives neither None nor a sentence.
   HostResult<std::optional<std::string>> AskCheck(uint32_t slot,
                                                   std::span<const std::byte> outputs);
+
+  // Returns the state that forward leaves in the module after one call on the draw in `slot`, from
+  // the state that the constructor made.
+  HostResult<ModuleState> StateAfter(uint32_t slot);
+
+  // Returns what to write into the problem's file if its forward calls a function whose answer is
+  // not unique, such as eigh, and the file has no check; else empty.
+  std::string AdviceOnManyAnswers() const;
 
   // Returns true if a check took the host with it, so that nothing can be asked any more.
   bool EndedByCheck() const { return ended_by_check_; }
@@ -171,6 +187,7 @@ class Oracle {
 
  private:
   Oracle() = default;
+  CallBytes BytesOfCall() const;
   Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
   // Marks `count` slots from `first` on as filled anew.
@@ -198,6 +215,7 @@ class Oracle {
                          uint64_t size_bytes) const;
 
   OracleOptions options_;
+  uint64_t float64_whole_bytes_ = 0;  // up to which float64 goes whole
   std::shared_ptr<Host> host_;
   bool other_ = false;  // loads the constants of options_.problem, not those of the host's start
   ProblemDescription description_;
@@ -210,6 +228,7 @@ class Oracle {
   mutable std::optional<Error> device_error_;
   std::shared_ptr<const VariedWeights> varied_ = std::make_shared<VariedWeights>();
   bool randomised_weights_ = false;
+  uint64_t many_answers_ = 0;  // 0: no; else the kind, as the host numbers them
   std::bitset<64> kept_signs_;
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
@@ -219,6 +238,7 @@ class Oracle {
   auto AskAbout(uint32_t slot, const Ask& ask) -> decltype(ask(*this, slot));
   HostResult<std::optional<SelectedValues>> AskWhatIsSelected(uint32_t slot, size_t output,
                                                               std::span<const std::byte> indices);
+  HostResult<ModuleState> AskState(uint32_t slot);
   HostResult<std::optional<std::string>> AskWhatIsWrong(uint32_t slot,
                                                         std::span<const std::byte> outputs);
   struct Filled {
@@ -239,6 +259,7 @@ class Oracle {
   bool ended_by_check_ = false;
   uint64_t load_ = 0;  // the number of the host's load that was this problem's
   std::string init_arguments_;
+  Constants constants_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };
 

@@ -18,14 +18,15 @@ using wire::FrameKind;
 namespace {
 
 constexpr uint64_t kTextBytesMax = 4 << 20;
-// Inputs and outputs of more than this part of the memory are evaluated in float64 by pieces
-// (host/python/assay_host/pieces.py).
-constexpr uint64_t kFloat64Share = 16;
 
 // On the processor, where memory is taken as it is touched: two values with their expected outputs,
 // two live slots for each of the two sides, and the reference's own working memory.
 uint64_t BytesOnProcessor(const CallBytes& call) {
   return 8 * (call.inputs + call.weights + call.outputs);
+}
+
+uint64_t NeededBytes(const OracleOptions& options, const CallBytes& call) {
+  return options.device == nullptr ? BytesOnProcessor(call) : LeastBytes(call);
 }
 
 }  // namespace
@@ -71,11 +72,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
 Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   PythonHostFiles files;
   files.problem_source = options.problem.source;
-  auto settings = nlohmann::json::parse(
-      HostSettings(options.problem, options.threads, options.weights_seed, "eager"));
-  if (options.memory_bytes > 0)
-    settings["float64_whole_bytes"] = options.memory_bytes / kFloat64Share;
-  files.settings = settings.dump();
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
   HostOptions host_options;
   ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
                                                              options.threads, files));
@@ -92,14 +89,23 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
 }
 
 HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument, size_t size_arg,
-                                  double timeout_s) {
+                                  double timeout_s, uint64_t second) {
   const auto memory = SharedRegion::Create("assay-text", kTextBytesMax);
   if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
-  const uint64_t args[] = {argument};
+  const uint64_t args[] = {argument, second};
   auto reply = host.Request(kind, args, timeout_s, memory->fd());
   if (!reply) return std::unexpected(reply.error());
   const uint64_t size = std::min<uint64_t>(reply->args[size_arg], kTextBytesMax);
   return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
+}
+
+std::string ConstructionRecord(Host& host, const OracleOptions& options) {
+  const auto memory = SharedRegion::Create("assay-init", kInitArgumentsMax);
+  const uint64_t record_alone[] = {2, 0};
+  if (!memory) return {};
+  const auto reply = host.Request(FrameKind::kLoad, record_alone, options.timeout_s, memory->fd());
+  if (!reply || reply->args[3] > kInitArgumentsMax) return {};
+  return {reinterpret_cast<const char*>(memory->data()), reply->args[3]};
 }
 
 std::string SetForShare(Host& host, double share, double timeout_s) {
@@ -118,26 +124,24 @@ Result<ProblemEstimate> EstimateProblem(Host& host, const OracleOptions& options
   ASSAY_ASSIGN_OR_RETURN(estimate.account, ParseWorkAccount(reply->text));
   const auto& args = reply->frame.args;
   if (args[3] == 0) return estimate;
-  estimate.input_bytes = args[0];
-  estimate.parameter_bytes = args[1];
-  estimate.output_bytes = args[2];
-  const CallBytes call{args[0], args[1], args[2], args[7], args[4]};
-  estimate.device_bytes = LeastBytes(call);
-  const uint64_t needed_bytes =
-      options.device == nullptr ? BytesOnProcessor(call) : estimate.device_bytes;
-  const uint64_t memory_bytes = options.memory_bytes;
-  if (memory_bytes == 0 || needed_bytes <= memory_bytes) return estimate;
-  const auto needed = static_cast<double>(needed_bytes);
-  const double share = static_cast<double>(memory_bytes) / needed;
-  const std::string set = SetForShare(host, share, options.timeout_s);
-  return Fail(ErrorKind::kUnjudged,
-              fmt::format("this problem needs about {:.1f} GB to be judged and may take {:.1f} GB: "
-                          "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
-                          needed / 1e9, static_cast<double>(memory_bytes) / 1e9,
-                          static_cast<double>(args[0]) / 1e9, static_cast<double>(args[1]) / 1e9,
-                          static_cast<double>(args[2]) / 1e9,
-                          set.empty() ? "" : " It would fit with ", set),
-              ErrorCode::kTooLarge);
+  estimate.call = {args[0], args[1], args[2], args[7], args[4]};
+  if (options.memory_bytes > 0 && NeededBytes(options, estimate.call) > options.memory_bytes)
+    return std::unexpected(TooLarge(host, options, estimate.call));
+  return estimate;
+}
+
+Error TooLarge(Host& host, const OracleOptions& options, const CallBytes& call) {
+  const auto needed = static_cast<double>(NeededBytes(options, call));
+  const auto memory = static_cast<double>(options.memory_bytes);
+  const std::string set = SetForShare(host, memory / needed, options.timeout_s);
+  return {
+      ErrorKind::kUnjudged,
+      fmt::format("this problem needs about {:.1f} GB to be judged and may take {:.1f} GB: "
+                  "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
+                  needed / 1e9, memory / 1e9, static_cast<double>(call.inputs) / 1e9,
+                  static_cast<double>(call.weights) / 1e9, static_cast<double>(call.outputs) / 1e9,
+                  set.empty() ? "" : " It would fit with ", set),
+      ErrorCode::kTooLarge};
 }
 
 }  // namespace assay

@@ -39,17 +39,23 @@ struct TextReply {
   std::string text;
 };
 HostResult<TextReply> RequestText(Host& host, wire::FrameKind kind, uint64_t argument,
-                                  size_t size_arg, double timeout_s);
+                                  size_t size_arg, double timeout_s, uint64_t second = 0);
 
 // The host's estimate of a problem.
 struct ProblemEstimate {
   WorkAccount account;
-  uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
-  uint64_t device_bytes = 0;  // of a device that judges it, at least
+  CallBytes call;  // zero where it could not be estimated
 };
 // Returns the estimate. Fails, before anything is allocated, for a problem that needs more than
 // `options.memory_bytes`; 0: no limit.
 Result<ProblemEstimate> EstimateProblem(Host& host, const OracleOptions& options);
+// Returns the error for a problem that may take `options.memory_bytes`, and needs more.
+Error TooLarge(Host& host, const OracleOptions& options, const CallBytes& call);
+// Returns the construction record by which a candidate in Python is constructed, and no more: the
+// problem is not called. Empty: there is none, or the problem fails.
+std::string ConstructionRecord(Host& host, const OracleOptions& options);
+// Bytes that a construction record may take.
+inline constexpr uint64_t kInitArgumentsMax = 64 << 20;
 // Returns the `--set` options with which a problem would take about this share of its bytes, or
 // fewer; empty: none were found.
 std::string SetForShare(Host& host, double share, double timeout_s);

@@ -102,6 +102,27 @@ HostResult<std::optional<std::string>> Oracle::AskCheck(uint32_t slot,
       slot, [&](Oracle& oracle, uint32_t there) { return oracle.AskWhatIsWrong(there, outputs); });
 }
 
+HostResult<ModuleState> Oracle::StateAfter(uint32_t slot) {
+  return AskAbout(slot, [](Oracle& oracle, uint32_t there) { return oracle.AskState(there); });
+}
+
+HostResult<ModuleState> Oracle::AskState(uint32_t slot) {
+  auto memory = StateMemory();
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  const uint64_t args[] = {slot};
+  auto told = host_->Request(wire::FrameKind::kState, args, options_.timeout_s, memory->fd());
+  if (!told) return std::unexpected(told.error());
+  ModuleState state;
+  state.memory = std::move(*memory);
+  state.text_bytes = std::min(told->args[0], state.memory.size_bytes());
+  state.left_out = told->args[1];
+  auto tensors = ParseState({reinterpret_cast<const char*>(state.memory.data()), state.text_bytes},
+                            state.memory.size_bytes());
+  if (!tensors) return HostFailed(HostTrouble::Kind::kEnvironment, tensors.error().message);
+  state.tensors = std::move(*tensors);
+  return state;
+}
+
 HostResult<std::optional<std::string>> Oracle::AskWhatIsWrong(uint32_t slot,
                                                               std::span<const std::byte> outputs) {
   ASSAY_CHECK(outputs.size() == plan().output_stride);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 namespace assay {
 namespace {
@@ -15,6 +16,14 @@ using Json = nlohmann::json;
 
 constexpr size_t kLinesMax = wire::kArgumentsMax;
 constexpr size_t kOperatorsMax = 4096;
+
+constexpr auto kMatrixOperators =
+    std::to_array<std::string_view>({"mm", "bmm", "addmm", "baddbmm", "linear", "convolution",
+                                     "_convolution", "mkldnn_rnn_layer", "_cudnn_rnn"});
+
+bool Contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 std::vector<std::string> Lines(const Json& document, const char* key) {
   std::vector<std::string> lines;
@@ -77,17 +86,22 @@ double UnfusedBytes(const WorkAccount& account) {
                          });
 }
 
+uint64_t LibrariesOf(const WorkAccount& account) {
+  uint64_t libraries = 0;
+  for (const OperatorWork& work : account.operators) {
+    const bool convolves = work.name.ends_with("convolution") || work.name == "_cudnn_rnn";
+    if (convolves) libraries |= wire::kUsesConvolutions;
+    if (!convolves && Contains(kMatrixOperators, work.name)) libraries |= wire::kUsesProducts;
+  }
+  return libraries;
+}
+
 double MatrixShare(const WorkAccount& account) {
-  constexpr auto kMatrixOperators =
-      std::to_array<std::string_view>({"mm", "bmm", "addmm", "baddbmm", "linear", "convolution",
-                                       "_convolution", "mkldnn_rnn_layer", "_cudnn_rnn"});
   const double all = CountedOperations(account);
   if (!account.forward_known || !(all > 0)) return 1;
   double matrix = 0;
   for (const OperatorWork& work : account.operators)
-    if (std::find(kMatrixOperators.begin(), kMatrixOperators.end(), work.name) !=
-            kMatrixOperators.end() ||
-        work.name.starts_with("_scaled_dot_product"))
+    if (Contains(kMatrixOperators, work.name) || work.name.starts_with("_scaled_dot_product"))
       matrix += work.operations;
   return matrix / all;
 }

@@ -24,5 +24,8 @@ double UnfusedBytes(const WorkAccount& account);
 // Returns the share of the operations in matrix products, convolutions and attention, which a GPU's
 // matrix units can do; 1 if it is not known.
 double MatrixShare(const WorkAccount& account);
+// Returns the vendor's libraries that the operators need: a sum of wire::kUsesProducts and
+// wire::kUsesConvolutions.
+uint64_t LibrariesOf(const WorkAccount& account);
 
 }  // namespace assay

@@ -18,6 +18,15 @@ std::string With(const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
+TEST(LibrariesOf, AreThoseOfTheOperators) {
+  const auto of = [](const std::string& name) {
+    return LibrariesOf(ParseWorkAccount(With("\"div\"", '"' + name + '"')).value());
+  };
+  EXPECT_EQ(of("div"), 0U);
+  EXPECT_EQ(of("addmm"), wire::kUsesProducts);
+  EXPECT_EQ(of("convolution"), wire::kUsesConvolutions);
+}
+
 TEST(WorkAccount, OperatorsAreAddedUp) {
   const WorkAccount account = ParseWorkAccount(kAccount).value();
   EXPECT_EQ(CountedOperations(account), 96);

@@ -63,12 +63,6 @@ Site::Site(Hall& hall, std::vector<Route> routes, SiteOptions options, ErrorPage
       addresses_(options_.address_rate),
       wrong_(options_.wrong_rate) {}
 
-size_t Site::body_bytes_max() const {
-  size_t most = kBodyBytesMax;
-  for (const Route& route : routes_) most = std::max(most, route.body_bytes_max);
-  return most;
-}
-
 Site::Found Site::Find(const std::string& method, const std::string& path) const {
   Found found;
   const std::string wanted = method == "HEAD" ? "GET" : method;

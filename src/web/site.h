@@ -42,8 +42,6 @@ class Site {
   std::optional<ServedReply> Refuse(const ServedRequest& request);
   ServedReply Answer(const ServedRequest& request);
   ServedReply Fault(int status, const std::string& why);
-  // The largest body that any route takes.
-  size_t body_bytes_max() const;
 
  private:
   struct Found {

@@ -6,6 +6,7 @@
 #include "model/outcome.h"
 #include "report/decision_text.h"
 #include "report/text.h"
+#include "report/wrong_element.h"
 #include "web/parts.h"
 #include "web/samples_chart.h"
 
@@ -36,12 +37,13 @@ Html GateHead(std::string_view name, const GateState& state) {
 }
 
 Html MismatchNotice(const Mismatch& wrong) {
+  const auto [expected, got] = TextsOf(wrong, 9);
   return Markup(
       "<div class=\"notice bad\"><p><strong>First wrong element:</strong> <code>{}{}</code> is "
-      "<strong>{:.9g}</strong>, expected <strong>{:.9g}</strong>. {} of the elements of {} are "
+      "<strong>{}</strong>, expected <strong>{}</strong>. {} of the elements of {} are "
       "wrong.</p></div>\n",
-      wrong.output, IndexText(wrong.index), wrong.got, wrong.expected,
-      FormatShare(wrong.share_wrong), wrong.output);
+      wrong.output, IndexText(wrong.index), got, expected, FormatShare(wrong.share_wrong),
+      wrong.output);
 }
 
 Html DrawTable(const std::vector<DrawRecord>& draws) {

@@ -227,9 +227,10 @@ enum class FrameKind : uint32_t {
   kMutate = 11,   // oracle: args: number in that list, slot of the draw, slot to write to
   kFill = 12,     // oracle: args: seed, first slot, count: ordinary draws and their native outputs
   kSelect = 13,   // oracle: compare indices by what they select; see selections.py
-  kStartDevice = 14,  // python hosts: start CUDA now; otherwise the first request that may need it
-                      // does
+  kStartDevice = 14,  // python hosts: start CUDA now, and libraries (args: a sum of kUses...);
+                      // otherwise the first request that may need CUDA does
   kCheck = 15,        // oracle: ask the problem's own check about outputs; see own_check.py
+  kState = 16,  // oracle and Python candidates: the state that forward changes; see module_state.py
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines
@@ -264,6 +265,9 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 72);
 
+// Libraries of the vendor's, whose start would be in a first call: cuBLAS and cuDNN.
+inline constexpr uint64_t kUsesProducts = 1, kUsesConvolutions = 2;
+
 // Ways to make a draw's inputs from get_inputs(). The numbers are part of the verdict's record.
 enum class DrawKind : uint64_t {
   kOrdinary = 0,
@@ -278,7 +282,8 @@ enum class DrawKind : uint64_t {
   kOutlier = 9,         // one large value a row
   kSpecialValues = 10,  // some NaN, infinity and denormals
   kSigns = 11,          // random signs for inputs of one sign
+  kPatch = 12,          // a run of rows unlike all others
 };
-inline constexpr uint64_t kDrawKindCount = 12;
+inline constexpr uint64_t kDrawKindCount = 13;
 
 }  // namespace assay::wire

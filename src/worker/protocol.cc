@@ -91,6 +91,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("tolerance", &terms.tolerance);
   fields.Read("weights", &terms.weights);
   fields.Read("special_values", &terms.special_values);
+  fields.Read("state", &terms.state);
   fields.Read("skip_draws", &terms.skip_draws);
   fields.Read("one_size", &terms.one_size);
   fields.Read("no_replay", &terms.no_replay);
@@ -124,6 +125,7 @@ Json JsonOf(const AskedTerms& terms) {
           {"tolerance", terms.tolerance},
           {"weights", terms.weights},
           {"special_values", terms.special_values},
+          {"state", terms.state},
           {"skip_draws", terms.skip_draws},
           {"one_size", terms.one_size},
           {"no_replay", terms.no_replay},
@@ -137,15 +139,16 @@ Json JsonOf(const AskedTerms& terms) {
           {"memory", terms.limits.memory}};
 }
 
-// {"path": "mine.cpp"}, or {"name": "mine.cpp", "source": "..."}.
+// {"path": "mine.cpp"}, or {"name": "mine.cpp", "source": "...", "note": "..."}.
 Result<CandidateSource> CandidateFrom(const Json& object) {
   if (!object.is_object())
     return UsageError("a candidate is an object with a path, or with a name and a source");
-  std::string path, name, source;
+  std::string path, name, source, note;
   Fields fields(object, "candidate.");
   fields.Read("path", &path);
   fields.Read("name", &name);
   fields.Read("source", &source);
+  fields.Read("note", &note);
   ASSAY_RETURN_IF_ERROR(fields.Finish());
   if (!path.empty()) return ReadCandidate(path);
   if (name.empty() || source.empty())
@@ -153,7 +156,9 @@ Result<CandidateSource> CandidateFrom(const Json& object) {
         "a candidate needs a path, or a name (whose ending says its form) and a "
         "source");
   if (source.size() > kSourceBytesMax) return UsageError("a candidate's source is over 4 MiB");
-  return CandidateFromText(name, std::move(source));
+  ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate, CandidateFromText(name, std::move(source)));
+  candidate.note = std::move(note);
+  return candidate;
 }
 
 }  // namespace
@@ -203,8 +208,11 @@ std::string JudgeLine(const std::string& id, const AskedTerms& terms,
                {"request", terms.effort.correctness_only ? "check" : "judge"},
                {"terms", JsonOf(terms)},
                {"candidates", Json::array()}};
-  for (const CandidateSource* candidate : candidates)
-    line["candidates"].push_back({{"name", candidate->path}, {"source", candidate->content}});
+  for (const CandidateSource* candidate : candidates) {
+    Json json = {{"name", candidate->path}, {"source", candidate->content}};
+    if (!candidate->note.empty()) json["note"] = candidate->note;
+    line["candidates"].push_back(std::move(json));
+  }
   if (known) line["known"] = *known;
   return Dump(line);
 }

@@ -1,6 +1,7 @@
 #include "worker/request_queue.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace assay {
 
@@ -17,6 +18,13 @@ std::optional<WorkerRequest> RequestQueue::Next() {
   in_hand_.clear();
   changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
   return TakeFirst();
+}
+
+bool RequestQueue::Await(int timeout_ms) {
+  std::unique_lock lock(mutex_);
+  in_hand_.clear();
+  return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                           [&] { return closed_ || !waiting_.empty(); });
 }
 
 std::optional<WorkerRequest> RequestQueue::TakeWaiting() {

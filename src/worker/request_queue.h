@@ -22,8 +22,10 @@ class RequestQueue {
   // Waits for the next request and puts it in hand. Returns nullopt once the queue is closed and
   // empty.
   std::optional<WorkerRequest> Next();
-  // Does the same without waiting; returns nullopt if no request waits. In both cases the last
-  // request is no longer in hand.
+  // Waits at most so long; returns true if Next() would not wait.
+  bool Await(int timeout_ms);
+  // Does the same as Next() without waiting; returns nullopt if no request waits. In both cases the
+  // last request is no longer in hand.
   std::optional<WorkerRequest> TakeWaiting();
   // Returns a copy of the request that Next() would return now; nullopt: none waits.
   std::optional<WorkerRequest> Peek() const;

@@ -22,6 +22,17 @@ TEST(RequestQueue, HandsOutInOrderAndEndsOnceItIsClosed) {
   EXPECT_FALSE(queue.Next());
 }
 
+TEST(RequestQueue, SaysWhetherARequestIsThere) {
+  RequestQueue queue;
+  EXPECT_FALSE(queue.Await(1));
+  queue.Push(Called("1"));
+  EXPECT_TRUE(queue.Await(1));
+  queue.Next();
+  EXPECT_FALSE(queue.Await(1));
+  queue.Close();
+  EXPECT_TRUE(queue.Await(1));
+}
+
 TEST(RequestQueue, OneThatWaitsIsTakenBack) {
   RequestQueue queue;
   queue.Push(Called("1"));

@@ -38,6 +38,10 @@ class SessionCache {
   void Drop(const std::string& key) {
     entries_.remove_if([&](const auto& entry) { return entry.first == key; });
   }
+  // Ends those of which `is_unwanted` says so.
+  void DropIf(const std::function<bool(const Session&)>& is_unwanted) {
+    entries_.remove_if([&](const auto& entry) { return is_unwanted(*entry.second); });
+  }
   // Ends the least recently used ones until the others are within the limit. One always stays.
   void Trim() {
     while (entries_.size() > 1 && used_bytes_() > bytes_max_) entries_.pop_back();

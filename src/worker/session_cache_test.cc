@@ -60,6 +60,18 @@ TEST_F(SessionCacheTest, OneStaysHoweverMuchItTakes) {
   EXPECT_THAT(open_, ElementsAre("a"));
 }
 
+// A session that waits for a device's memory must not wait for that of its own process.
+TEST_F(SessionCacheTest, OthersEndWhileOneOpens) {
+  for (const char* name : {"a", "b"}) Use(name);
+  const auto session = cache_.Get("c", [&] {
+    cache_.DropIf([](const FakeSession&) { return true; });
+    EXPECT_TRUE(open_.empty());
+    return Opened("c");
+  });
+  ASSERT_TRUE(session);
+  EXPECT_THAT(open_, ElementsAre("c"));
+}
+
 TEST_F(SessionCacheTest, OneThatWasDroppedIsOpenedAnew) {
   Use("a");
   cache_.Drop("a");

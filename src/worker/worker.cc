@@ -21,6 +21,8 @@ using Kind = WorkerRequest::Kind;
 constexpr size_t kLineBytesMax = size_t{64} << 20;
 // How long an interrupt may go unseen.
 constexpr int kLookMs = 100;
+// How often an idle worker asks whether others wait for its memory of a device.
+constexpr int kIdleMs = 500;
 
 // Sessions are shared by requests with the same terms, of the same text of problem and opponent.
 // Speedups to exceed are those of each request.
@@ -46,6 +48,9 @@ void Worker::Run(int input_fd, const std::atomic<bool>& interrupted) {
   BuildsAhead ahead;
   while (true) {
     if (!task) {
+      // What it keeps for requests to come others may need now.
+      while (!queue_.Await(kIdleMs))
+        sessions_.DropIf([](const Session& s) { return s.bench().memory.IsWanted(); });
       auto request = queue_.Next();
       if (!request) break;
       task = Begin(std::move(*request));
@@ -170,8 +175,11 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
   events.known = [&](const std::string& artifact) {
     Write(KnownLine(request.id, next++, artifact));
   };
-  const auto opened = sessions_.Get(
-      task.key, [&] { return Session::Open(terms, StopToken(queue_.stop_flag()), events); });
+  MemoryTerms memory;
+  memory.on_wait = [&] { sessions_.DropIf([](const Session&) { return true; }); };
+  const auto opened = sessions_.Get(task.key, [&] {
+    return Session::Open(terms, StopToken(queue_.stop_flag()), events, task.builds.get(), memory);
+  });
   if (!opened) {
     TellRefused(opened.error(), request.candidates.size(), events);
     return std::unexpected(opened.error());
@@ -185,11 +193,14 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
     Write(DescriptionLine(request.id, terms.problem, session->description()));
     return {};
   }
-  return session->JudgeAll(*task.builds,
-                           {.correctness_only = request.kind == Kind::kCheck,
-                            .bar = request.terms.bar(),
-                            .known = request.known},
-                           events);
+  const bool is_open = session->is_open();
+  auto judged = session->JudgeAll(*task.builds,
+                                  {.correctness_only = request.kind == Kind::kCheck,
+                                   .bar = request.terms.bar(),
+                                   .known = request.known},
+                                  events);
+  if (!is_open) sessions_.Drop(task.key);
+  return judged;
 }
 
 std::unique_ptr<Worker::Task> Worker::PrepareAhead(const std::string& key) {

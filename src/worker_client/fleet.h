@@ -19,7 +19,7 @@ class Fleet {
   virtual size_t size() const = 0;
   virtual std::string Name(size_t worker) const = 0;  // of its device: "cpu", "cuda:0"
   // Starts a worker, or starts it again after its end. Workers whose devices have the same name
-  // share it. `sharers`: so many of its device run, and each has that part of its memory. Errors:
+  // share it. `sharers`: so many of its device run, and share its memory. Errors:
   // kEnvironment.
   virtual Result<void> Start(size_t worker, int sharers) = 0;
   // Sends a line, given without its end. A worker that has ended is told by Wait.

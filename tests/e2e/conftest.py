@@ -152,7 +152,12 @@ class Run:
         return json.loads(self.out)
 
     def __repr__(self):
-        return f"exit {self.code}\nstdout: {self.out[-3000:]}\nstderr: {self.err[-3000:]}"
+        text = f"exit {self.code}\nstdout: {self.out[-3000:]}\nstderr: {self.err[-3000:]}"
+        try:
+            # pytest shortens long texts in the middle.
+            return f"{self.verdict['outcome']}: {self.verdict['message']}\n{text}"
+        except (ValueError, TypeError, KeyError):
+            return text
 
 
 def spans(trace):

@@ -127,7 +127,14 @@ def test_ceilings_give_verdicts_a_percentage_of_the_peak(assay):
     machine = json.loads(run.out)["machine"]
     fits(machine, "machine")
     fits(json.loads((assay.home / "state" / "assay" / "machine.json").read_text()), "machine")
-    assert run.code == GOOD and len(machine["ceilings"]) == min(2, os.cpu_count()), run
+    assert run.code == GOOD, run
+    if not machine["ceilings"]:
+        # Refused: other programs were at work.
+        findings = {finding["name"]: finding for finding in json.loads(run.out)["findings"]}
+        assert findings["quiet"]["state"] == "limited", run
+        assert "not kept" in findings["quiet"]["found"], run
+        pytest.skip("the machine is busy")
+    assert len(machine["ceilings"]) == min(2, os.cpu_count()), run
     one = machine["ceilings"][0]
     assert one["threads"] == 1 and one["copy_bytes_s"] > 1e8, machine
     assert max(one["float32_operations_s"].values()) > 1e9, machine

@@ -61,6 +61,42 @@ def test_popcorn_there_and_back(assay, judged):
     assert not wrong["runs"]["test"]["run"]["passed"]
 
 
+def test_popcorns_checker_accepts_several_answers(assay):
+    task = assay.home / "chosen_py"
+    task.mkdir()
+    files = [{"name": name, "source": name} for name in ("reference.py",)]
+    case = {"lang": "py", "tests": [{"size": 64, "seed": 7}], "files": files}
+    (task / "task.yml").write_text(json.dumps(case))
+    (task / "reference.py").write_text(CHOOSES)
+    kernel = "import torch\ndef custom_kernel(data):\n    return torch.topk(data, 4, {}).indices\n"
+    for name, words in (("smallest_first", "sorted=True"), ("least", "largest=False")):
+        text = kernel.format(words)
+        (task / f"{name}.py").write_text(
+            text.replace(".indices", ".indices.flip(-1)") if name == "smallest_first" else text
+        )
+    names = [task / "smallest_first.py", task / "least.py"]
+    run = assay("import", "popcorn", task, *names, "-o", "out")
+    assert run.code == GOOD, run
+    run = assay("run", assay.home / "out" / "manifest.jsonl", *QUICK)
+    found = outcomes(assay.home / "out")
+    assert found == {"smallest_first_0.py": "correct", "least_0.py": "wrong"}, run
+    row = json.loads((assay.home / "out" / "verdicts.jsonl").read_text().splitlines()[0])
+    assert row["verdict"]["correctness"]["tolerance"] == "check", row
+
+
+CHOOSES = """import torch
+def generate_input(size, seed):
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed))
+def ref_kernel(data):
+    return torch.topk(data, 4, sorted=False).indices
+def check_implementation(data, output):
+    if (output < 0).any() or (output >= data.shape[0]).any():
+        return False, "an index is out of range"
+    mine = torch.sort(data[output], descending=True).values
+    return bool((mine == torch.topk(data, 4).values).all()), "these are not the 4 largest"
+"""
+
+
 def test_flashinfer_there_and_back(assay, judged):
     folder = judged("flashinfer", "flashinfer")
     assert outcomes(folder) == {"into_1f0c2d3e.py": "correct", "returned_1f0c2d3e.py": "wrong"}

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD_FAILED, DIED, ENVIRONMENT, UNSETTLED, USAGE, WRONG, fits
+from conftest import BUILD_FAILED, DIED, ENVIRONMENT, UNSETTLED, USAGE, WRONG, fits, spans
 
 RELU = """
 import time
@@ -86,7 +86,7 @@ def test_what_is_not_here_is_no_verdict_on_a_candidate(assay, relu, candidate):
             assert document["message"] in run.err
     good, prints = found[paths[2]], found[paths[-1]]
     fits(good, "verdict")
-    assert good["outcome"] == "correct" and good["log"].count("x is") == 13, good["log"]
+    assert good["outcome"] == "correct" and good["log"].count("x is") == 17, good["log"]
     assert prints["outcome"] == "wrong" and prints["log"].rstrip().endswith("aaa"), prints
     assert len(prints["log"]) < 20000
 
@@ -141,6 +141,26 @@ def test_on_a_slow_reference_what_is_known_is_said_first(assay, relu, candidate)
     verdict = run.verdict
     assert run.code == UNSETTLED and verdict["speed"] is None, run
     assert verdict["correctness"]["passed"] and "--budget" in verdict["message"]
+
+
+def test_who_cannot_be_constructed_waits_for_no_values(assay, relu, candidate, tmp_path):
+    """Values and results of a large problem took a minute before a missing argument was told."""
+    broken = candidate("broken", init="self.zero = nn.Linear(3)")
+    paths = [broken, candidate("bad", "import nothing")]
+    trace = tmp_path / "trace"
+    run = assay.judge(
+        relu, *paths, "--set", "ROWS=40000", "--set", "WIDTH=2048", ASSAY_TRACE=str(trace)
+    )
+    assert "open the oracle" not in spans(trace), "the problem was called"
+    assert run.code == ENVIRONMENT, run  # the module
+    verdict, lacking = json.loads(run.out)
+    fits(verdict, "verdict")
+    assert verdict["outcome"] == "build_failed" and "line 8" in verdict["message"], verdict
+    assert verdict["problem"]["signature"] == [
+        "input x float32[40000, 2048]", "output out float32[40000, 2048]"
+    ]  # fmt: skip
+    assert verdict["problem"]["dtype"] == "float32" and verdict["work"]["bytes"] > 6e8
+    assert "the module nothing" in lacking["message"]
 
 
 OUT_OF_BOUNDS = """

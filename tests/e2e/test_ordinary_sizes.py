@@ -226,3 +226,56 @@ def test_a_win_by_the_overhead_of_calls_and_shared_memory_are_noted(assay, write
         if result["why_unsettled"] and result["pairs"] < 3:
             assert "the budget ended after" in verdict["message"], verdict["message"]
             assert "--budget " in verdict["message"], verdict["message"]
+
+
+# The number of groups stands in no shape. Of layers, each has a weight: other numbers of them make
+# other lists of arguments.
+GROUPED = """import torch
+GROUPS = 4
+scale = -2.5
+LAYERS = 2
+class Model(torch.nn.Module):
+    def __init__(self, groups):
+        super().__init__()
+        self.groups = groups
+        shapes = [torch.nn.Parameter(torch.ones(24)) for _ in range(LAYERS)]
+        self.weights = torch.nn.ParameterList(shapes)
+    def forward(self, x):
+        for weight in self.weights:
+            x = x * weight
+        parts = x.view(x.shape[0], self.groups, -1)
+        return (parts - parts.mean(-1, keepdim=True)).view_as(x) * scale
+def get_init_inputs():
+    return [GROUPS]
+def get_inputs():
+    return [torch.randn(5, 24)]
+"""
+GROUPED_KERNEL = """#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<const float, 1> a,
+             assay::Tensor<const float, 1> b, assay::Tensor<float, 2> y) {
+  const int64_t width = x.size(1) / COUNT;
+  for (int64_t i = 0; i < x.size(0); ++i)
+    for (int64_t begin = 0; begin < x.size(1); begin += width) {
+      double sum = 0;
+      for (int64_t j = begin; j < begin + width; ++j) sum += double(x(i, j)) * a(j) * b(j);
+      for (int64_t j = begin; j < begin + width; ++j)
+        y(i, j) = float((double(x(i, j)) * a(j) * b(j) - sum / width) * ASSAY_SCALE);
+    }
+}
+"""
+
+
+def test_constants_are_macros_and_other_lists_of_arguments_are_not_asked_for(judge_many, write):
+    problem = write("grouped.py", GROUPED)
+    kernels = {"macro.cpp": "ASSAY_GROUPS", "fixed.cpp": "4", "mistyped.cpp": "ASSAY_GRUOPS"}
+    paths = [write(name, GROUPED_KERNEL.replace("COUNT", by)) for name, by in kernels.items()]
+    quick = ("--correctness-only", "--seed", "5")
+    verdicts = judge_many(problem, paths, (*quick, "--ragged", "GROUPS=1:3"))
+    outcomes = [verdict["outcome"] for verdict in verdicts]
+    assert outcomes == ["correct", "wrong", "build_failed"], verdicts
+    assert "-DASSAY_GROUPS=4 -DASSAY_SCALE=(-2.5)" in verdicts[0]["candidate"]["flags"], verdicts
+    assert "right at the size that was asked for" in verdicts[1]["message"], verdicts[1]
+    assert "'ASSAY_GRUOPS' was not declared" in verdicts[2]["message"], verdicts[2]
+    (verdict,) = judge_many(problem, paths[:1], (*quick, "--ragged", "LAYERS=3:5"))
+    assert verdict["outcome"] == "correct", verdict
+    assert "asks for other arguments" in verdict["correctness"]["note"], verdict

@@ -222,7 +222,7 @@ def test_special_values_and_calls_that_depend_on_more_than_their_inputs(assay, w
     assert hints["random.py"].startswith("differs from run to run"), hints
     assert "float16" not in hints["random.py"], hints
     assert "the first call was right, and is wrong when it is made again" in hints["scratch.cpp"]
-    assert len(verdicts["unset.cpp"]["correctness"]["draws"]) == 14
+    assert len(verdicts["unset.cpp"]["correctness"]["draws"]) == 18
     assert verdicts["unset.cpp"]["correctness"]["draws"][0]["result"] == "failed"
     throws = verdicts["throws.cpp"]
     assert throws["outcome"] == "crashed", throws

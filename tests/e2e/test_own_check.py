@@ -246,3 +246,35 @@ def test_a_part_of_a_large_output_alone_does_not_say_that_no_work_is_seen(
     candidate = write("same.py", problem.replace("class Model", "class ModelNew"))
     run = assay.judge(write("problem.py", problem), candidate, "--correctness-only")
     assert run.verdict["outcome"] == outcome, run
+
+
+EIGH = """
+import torch
+class {}(torch.nn.Module):
+    def forward(self, x):
+        values, vectors = torch.linalg.eigh(x)
+        return {}
+def get_inputs():
+    return [torch.randn(12, 12).cov()]
+"""
+
+
+def test_a_ready_check_accepts_each_right_factorisation(assay, write):
+    """Eigenvectors of another sign were wrong, and the message led to --tolerance allclose."""
+    vectors = {"copy": "vectors", "turned": "-vectors", "long": "vectors * 1.01"}
+    vectors["order"] = "vectors.roll(1, 1)"
+    paths = [
+        write(f"{name}.py", EIGH.format("ModelNew", text)) for name, text in vectors.items()
+    ]
+    plain = write("plain.py", EIGH.format("Model", "vectors"))
+    checked = write("checked.py", EIGH.format("Model", "vectors") + 'check = "eigh"\n')
+    run = assay.judge(checked, *paths, "--correctness-only")
+    outcomes = [verdict["outcome"] for verdict in run.verdict]
+    assert outcomes == ["correct", "correct", "wrong", "wrong"], run
+    assert "the vectors are not orthonormal" in run.verdict[2]["message"], run
+    assert "not in the order of torch.linalg" in run.verdict[3]["message"], run
+    run = assay.judge(plain, *paths, "--correctness-only")
+    assert run.code in (USAGE, WRONG), run  # float64 may give other signs
+    said = run.err if run.code == USAGE else run.verdict[1]["message"]
+    assert '`check = "eigh"`' in said and "not unique" in said, run
+    assert "allclose" not in run.out + run.err, run

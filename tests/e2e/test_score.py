@@ -123,6 +123,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "kernels": [],
         "bottleneck": None,
         "probe": None,
+        "coverage": None,
         "profile": None,
         "sanitizer": None,
         "sustained": None,

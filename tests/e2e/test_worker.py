@@ -81,6 +81,17 @@ def fixture_worker(tmp_path):
     worker.process.wait(timeout=60)
 
 
+def test_a_large_problem_waits_for_a_candidate_that_builds(worker):
+    """Its session is closed again: the next request finds one that is whole."""
+    large = TERMS | {"set": {"ROWS": "40000", "COLUMNS": "1024"}}
+    broken = {"name": "broken.py", "source": "import torch\nclass ModelNew: no_such_name"}
+    for number in ("first", "second"):
+        worker.send(id=number, request="check", terms=large, candidates=[broken])
+        assert worker.outcomes_of(number) == ["build_failed"]
+    worker.send(id="good", request="check", terms=TERMS, candidates=[candidate("good.cpp")])
+    assert worker.outcomes_of("good") == ["correct"]
+
+
 def test_candidates_good_and_bad_one_after_another(worker):
     worker.send(id="what", request="describe", terms=TERMS)
     assert "input x float32[64, 1024]" in worker.events_of("what")[0]["signature"]

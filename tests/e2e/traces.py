@@ -1,4 +1,4 @@
-"""What a judgement could leave behind on a machine; for the end-to-end tests and bench/soak.py."""
+"""What a judgement could leave behind on a machine; for the end-to-end tests."""
 
 import os
 import pathlib

@@ -11,6 +11,7 @@ import re
 # Each reads what others write, or what the user wrote.
 FOREIGN = {
     "host/python/assay_host/failure.py": "exceptions of PyTorch, CUDA and candidates",
+    "host/python/assay_host/newer_torch.py": "exceptions of PyTorch",
     "src/builders/lean_headers.cc": "a compiler's --version",
     "src/cli/audit_problems.cc": "Python sources",
     "src/formats/flashinfer.cc": "Python sources",
@@ -20,8 +21,8 @@ FOREIGN = {
     "src/hosts/python_runtime.cc": "places in files, as the Python host writes them",
     "src/machine/machine.cc": "/proc/cpuinfo",
     "src/model/older_words.cc": "words of older verdicts, which have no codes",
-    "src/propose/apply_diff.cc": "answers of language models",
-    "src/propose/code_of_answer.cc": "answers of language models",
+    "src/answer/apply_diff.cc": "answers of language models",
+    "src/answer/code_of_answer.cc": "answers of language models",
     "src/rules/stream_use.cc": "Python sources",
     "src/sandbox/supervise.cc": "bubblewrap's output",
     "src/sandbox/support.cc": "bubblewrap's --version and --help",
@@ -29,8 +30,10 @@ FOREIGN = {
     "src/toolchain/cache.cc": "/proc/cpuinfo",
     "src/toolchain/compute_sanitizer.cc": "Compute Sanitizer's output",
     "src/toolchain/diagnostics.cc": "compilers' output",
+    "src/toolchain/native_loop.cc": "objdump's listings",
     "src/toolchain/ncu.cc": "Nsight Compute's output",
     "src/toolchain/nvcc.cc": "nvcc's --version",
+    "src/toolchain/packed_folder.cc": "packed folders",
 }
 # Names of what is searched for and decides nothing of a message's.
 MARKS = {

@@ -54,7 +54,8 @@ LAYERS = {
     "archive": {"base", "model"},
     "queue": {"base", "archive"},
     "http": {"base"},
-    "propose": {"base", "model", "http"},
+    "answer": {"base"},
+    "propose": {"base", "model", "http", "answer"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
     "worker_client": {"base", "model"},
@@ -71,8 +72,9 @@ for room in ROOMS[ROOMS.index("doctor") + 1 :]:
     LAYERS[room] |= set(SHOWN)
 for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cluster", "cli"):
     LAYERS[room].add("archive")  # what judges knows nothing of it
+LAYERS["toolchain"] = LAYERS["toolchain"] | {"answer"}
 for room in ("search", "web", "runner", "mcp", "cluster", "cli"):
-    LAYERS[room].add("propose")
+    LAYERS[room] |= {"answer", "propose"}
 for room in ("web", "runner", "cluster", "cli"):
     LAYERS[room].add("http")
 for room in ("cluster", "cli"):

@@ -20,7 +20,8 @@ def main():
     if role == "build":
         from assay_host import build
 
-        sys.exit(build.main())
+        # A candidate's threads, or its work for the end of the interpreter, may never end.
+        os._exit(build.main())
     if role == "mine":
         from assay_host import mine
 

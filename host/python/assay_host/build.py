@@ -90,7 +90,7 @@ def _build(root, settings, say):
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)
     extensions.prepare(root)
-    path = os.path.join(root, "candidate", "candidate.py")
+    path = candidate.path_in(os.path.join(root, "candidate"))
     extensions.prefer_ptxas_of_inductor(path)
     without_device = bool(settings.get("without_device"))
     try:

@@ -9,6 +9,7 @@ Untrusted from the import on: every word of this process is a diagnostic. Reques
            the reference's, how many of the reference's it has not, the first 64 as bits];
            args: 1: imports and constructs alone, for which no device is needed []; 0 does the rest
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
+  kState   args: slot, bytes of JSON; see module_state.py
 Inputs are mapped read-only, except on a device: a forward that writes to them ends the process,
 unless the reference's does so, too.
 """
@@ -22,7 +23,7 @@ import typing
 import torch
 
 from assay_host import blocks, copies, device, extensions, failure, layout, problem, record, values
-from assay_host import weights, wire
+from assay_host import module_state, weights, wire
 from assay_host.failure import Failure
 
 
@@ -59,6 +60,36 @@ OPPONENT = Part(
 )
 
 
+def path_in(folder):
+    """Returns the path of the file in a sandbox's folder that is imported: candidate.py, or the
+    entry of a candidate of several files (src/toolchain/packed_folder.h).
+    """
+    try:
+        with open(os.path.join(folder, "entry"), encoding="utf-8") as file:
+            return os.path.join(folder, "folder", file.read())
+    except FileNotFoundError:
+        return os.path.join(folder, "candidate.py")
+
+
+def _is_entry(path):
+    """Returns True for the entry of a candidate of several files."""
+    return os.path.exists(os.path.join(os.path.dirname(path), os.pardir, "entry"))
+
+
+def _spec(name, path, loader):
+    """Returns the file's import spec. An entry finds its files as a script does, by names and by
+    paths from its folder, and as a package, by relative imports.
+    """
+    if not _is_entry(path):
+        return importlib.util.spec_from_file_location(name, path, loader=loader)
+    folder = os.path.dirname(path)
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    return importlib.util.spec_from_file_location(
+        name, path, loader=loader, submodule_search_locations=[folder]
+    )
+
+
 class _Loader(importlib.machinery.SourceFileLoader):
     """Loads a candidate and sets those of the problem's constants that it has, too: answers in
     KernelBench's form have the problem's sizes at their top.
@@ -81,9 +112,10 @@ def import_file(path, settings, seed, part=CANDIDATE):
     """
     problem.seed_everything(seed)
     loader = _Loader(part.module, path, settings)
-    spec = importlib.util.spec_from_file_location(part.module, path, loader=loader)
+    spec = _spec(part.module, path, loader)
     module = importlib.util.module_from_spec(spec)
     sys.modules[part.module] = module
+    sys.argv = [path]  # not the host's: a file may read them as it is imported
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
@@ -135,7 +167,10 @@ class Candidate:
         self._context = context
         self._lockdown_fd = lockdown_fd
         self._part = part
-        self._path = context.path(part.module, f"{part.module}.py")
+        folder = context.path(part.module)
+        self._path = (
+            path_in(folder) if part is CANDIDATE else os.path.join(folder, f"{part.module}.py")
+        )
         self._constructed = None  # (imported module, model)
         self._copies = None
         self._match = None
@@ -143,7 +178,7 @@ class Candidate:
         self._state = []
 
     def handlers(self):
-        return {wire.LOAD: self._load, wire.BLOCKS: self._blocks}
+        return {wire.LOAD: self._load, wire.BLOCKS: self._blocks, wire.STATE: self._tell_state}
 
     def _load(self, args, fd):
         if self._copies is not None or (args[0] == 1 and self._constructed):
@@ -225,7 +260,8 @@ class Candidate:
         context = self._context
         if wire.WEIGHTS not in context.regions:
             return []
-        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot, places)
+        region, complexes = context.region(wire.WEIGHTS), self._record["complexes"]
+        return values.parameter_views(context.plan, region, slot, places, complexes)
 
     def _slots(self):
         record = self._record
@@ -254,6 +290,10 @@ class Candidate:
     def _restore(self):
         for tensor, saved in self._state:
             tensor.copy_(saved)
+
+    def _tell_state(self, args, fd):
+        slot, size_bytes = args[:2]
+        return (module_state.tell(self._copies.modules(slot + 1)[slot], size_bytes, fd),)
 
     def _lock_down(self):
         library = self._context.library

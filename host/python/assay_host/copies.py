@@ -13,6 +13,8 @@ import weakref
 
 import torch
 
+from assay_host import values
+
 _PLAIN = (
     type(None),
     bool,
@@ -72,7 +74,7 @@ class _Copier:
         return made
 
     def _tensor(self, tensor):
-        if tensor.numel() and _storage_pointer(tensor) in self._storages:
+        if tensor.numel() and values.storage_pointer(tensor) in self._storages:
             raise Uncopied("a view of a parameter")
         return tensor
 
@@ -102,11 +104,6 @@ class _Copier:
         raise Uncopied(f"an attribute of type {kind.__module__}.{kind.__qualname__}")
 
 
-def _storage_pointer(tensor):
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return storage.data_ptr()
-
-
 class Copies:
     """Modules by slot. `model`: the original, which blocks never call if it has weights. `tensors`:
     those of its tensors that lie in slots, in the order of `views_of(slot)`, the views of a slot's
@@ -118,7 +115,7 @@ class Copies:
         self._tensors = tensors
         self._views_of = views_of
         self._construct = construct
-        self._storages = {_storage_pointer(tensor) for tensor in tensors if tensor.numel()}
+        self._storages = {values.storage_pointer(tensor) for tensor in tensors if tensor.numel()}
         self._modules = []
 
     def forget(self):

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from assay_host import failure, values, wire
+from assay_host import failure, structure, values, wire
 from assay_host.failure import Failure
 
 # Words that a C or C++ candidate cannot use for an argument.
@@ -78,9 +78,7 @@ class Signature:
             self._varies.add(len(self.rows))
         name = self._names.take(name)
         if isinstance(value, torch.Tensor):
-            reason = values.unsupported(value, self._device)
-            if reason:
-                raise Failure(number, f"{_ROLE_NAMES[role]} {name} is {reason}")
+            _refuse_unsupported(role, name, value, self._device, number)
             size_bytes = value.numel() * value.element_size()
             row = (
                 name,
@@ -113,6 +111,15 @@ class Signature:
     def add_inputs(self, leaves):
         for name, value in leaves:
             self.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
+
+    def add_weights(self, tensors, varies):
+        """Adds a module's weights by name. `varies(name, tensor)`: whether the judge may change it.
+        Returns the numbers of those that are complex.
+        """
+        for name, tensor in tensors.items():
+            value = structure.real(tensor.detach())
+            self.add(wire.PARAMETER, name, value, failure.PROBLEM_LOAD, varies(name, tensor))
+        return [number for number, tensor in enumerate(tensors.values()) if tensor.is_complex()]
 
     def add_outputs(self, outputs, used_bytes):
         """Adds forward's results, then the inputs that it changes. `used_bytes`: of the latter, by
@@ -160,6 +167,21 @@ class Signature:
         report.argument_count = len(self.rows)
 
 
+def refuse_unsupported(tensors, device):
+    """Raises Failure(kProblemLoad) for a weight that a slot cannot hold: bytes of some cannot even
+    be compared.
+    """
+    for name, tensor in tensors.items():
+        value = structure.real(tensor)
+        _refuse_unsupported(wire.PARAMETER, name, value, device, failure.PROBLEM_LOAD)
+
+
+def _refuse_unsupported(role, name, value, device, number):
+    reason = values.unsupported(value, device)
+    if reason:
+        raise Failure(number, f"{_ROLE_NAMES[role]} {name} is {reason}")
+
+
 _ROLE_NAMES = {wire.INPUT: "input", wire.PARAMETER: "parameter", wire.OUTPUT: "output"}
 
 
@@ -191,44 +213,3 @@ def check_same(rows, leaves):
                 failure.PROBLEM_INPUTS,
                 f"get_inputs() gives other shapes or types from call to call (input {name})",
             )
-
-
-def refuse_random(model, first, again):
-    """Raises Failure(kProblemRandom) if `again(seed)`, which calls forward with the same inputs
-    under a seed, gives other outputs than `first`, copies of those of a call under seed 1.
-    """
-    if _agree(first, again(2)):
-        return
-    raise Failure(
-        failure.PROBLEM_RANDOM,
-        "forward gives other outputs when it is called again with the same inputs; "
-        + _why_random(model, again),
-    )
-
-
-def _agree(first, second):
-    return len(first) == len(second) and all(map(values.same_but_for_rounding, first, second))
-
-
-def _why_random(model, again):
-    # A module may give the same memory each time.
-    if not _agree([tensor.clone() for tensor in again(1)], again(1)):
-        return (
-            "its result depends on earlier calls: call self.eval() in the constructor, or make the "
-            "state an input that forward changes"
-        )
-    dropouts = {
-        name or type(module).__name__: module
-        for name, module in model.named_modules()
-        if "Dropout" in type(module).__name__ and module.training and getattr(module, "p", 0) > 0
-    }
-    for module in dropouts.values():
-        module.eval()
-    # One that forward never calls is not why.
-    if dropouts and _agree([tensor.clone() for tensor in again(1)], again(2)):
-        name = next(iter(dropouts))
-        return (
-            f"{name} drops values at random: call self.eval() in the constructor, or set its "
-            "probability to 0"
-        )
-    return "it draws random numbers"

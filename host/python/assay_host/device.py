@@ -33,9 +33,10 @@ def name(settings):
     return found
 
 
-def start(settings):
-    """Starts CUDA if the settings ask for it: a host cannot after its lockdown. Raises
-    Failure(kEnvironment).
+def start(settings, libraries=0):
+    """Starts CUDA if the settings ask for it: a host cannot after its lockdown. Starts the vendor's
+    libraries (wire.USES_PRODUCTS, wire.USES_CONVOLUTIONS), which would take a tenth of a second of
+    a first call. Raises Failure(kEnvironment).
     """
     failure.cuda_is_here = name(settings) != CPU
     if not failure.cuda_is_here:
@@ -46,6 +47,10 @@ def start(settings):
     torch.backends.cudnn.benchmark = False
     try:
         torch.zeros(1, device=CUDA)
+        if libraries & wire.USES_PRODUCTS:
+            torch.mm(*torch.ones(2, 64, 64, device=CUDA))
+        if libraries & wire.USES_CONVOLUTIONS:
+            torch.conv2d(torch.ones(1, 4, 8, 8, device=CUDA), torch.ones(4, 4, 3, 3, device=CUDA))
     except Exception as error:
         raise Failure(
             failure.ENVIRONMENT,

@@ -1,8 +1,10 @@
-"""Random values for weights whose elements are all equal (weights.randomise_constant), except where
+"""Random values for weights that are all equal or faint (weights.randomise_constant), except where
 they leave forward without numbers: a drawn exponent gives NaN of negative inputs.
 """
 
 import math
+
+import torch
 
 from assay_host import values
 from assay_host.failure import Failure
@@ -10,9 +12,9 @@ from assay_host.failure import Failure
 
 def settle(tensors, drawn, run):
     """Returns run()'s result, and the names of those tensors that have got back the value that the
-    constructor made. `tensors`: a module's by name. `drawn`: the constructed value of all elements
-    of those that have random ones. `run()` calls forward and returns a tuple that begins with its
-    outputs. Raises Failure as `run` does.
+    constructor made. `tensors`: a module's by name. `drawn`: of those that have random values,
+    the constructed ones: all, or one for all. `run()` calls forward and returns a tuple that begins
+    with its outputs. Raises Failure as `run` does.
     """
     result, found = _attempt(run)
     kept = _kept(tensors, drawn, run, found) if drawn and found else []
@@ -47,12 +49,12 @@ def _kept(tensors, drawn, run, found):
     """
     random = {name: tensors[name].detach().clone() for name in drawn}
     for name, value in drawn.items():
-        tensors[name].detach().fill_(value)
+        tensors[name].detach().copy_(torch.as_tensor(value))
     least = _attempt(run)[1]
     kept = []
     for name, value in drawn.items():
         tensors[name].detach().copy_(random[name])
         if least < found and _attempt(run)[1] > least:
-            tensors[name].detach().fill_(value)
+            tensors[name].detach().copy_(torch.as_tensor(value))
             kept.append(name)
     return kept

@@ -1,10 +1,11 @@
 """Adversarial draws: change the values of an ordinary draw so that careless kernels fail.
 
-Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of
-the element's own value (so a symmetric matrix stays symmetric), zeros that are structure (a
-triangle, a mask) stay zero, a tensor of at most two distinct values (a mask, labels) and infinities
-stay as they are, and where the ordinary draw has no negative value, neither has this one. One kind
-alone changes signs, and has a file of its own: signs.py. docs/problems.md lists the kinds.
+Floating-point tensors change, and in one kind short integers, which nothing is indexed by. Shape,
+dtype and structure stay: every change is a function of the element's own value (so a symmetric
+matrix stays symmetric), zeros that are structure (a triangle, a mask) stay zero, a tensor of at
+most two distinct values (a mask, labels) and infinities stay as they are, and where the ordinary
+draw has no negative value, neither has this one. One kind alone changes signs, and has a file of
+its own: signs.py. docs/problems.md lists the kinds.
 """
 
 import itertools
@@ -12,7 +13,7 @@ import math
 
 import torch
 
-from assay_host import values
+from assay_host import sharing, values
 
 (
     ORDINARY,
@@ -27,13 +28,18 @@ from assay_host import values
     OUTLIER,
     SPECIAL_VALUES,
     SIGNS,  # signs.py
-) = range(12)
-KIND_COUNT = 12
+    PATCH,
+) = range(13)
+KIND_COUNT = 13
 
 # Share of exact zeros from which on they are taken for structure.
 _ZERO_SHARE = 0.25
+# See _with_one_that_dominates.
+_ROWS_BESIDE_ONE = 2**16
 # Fewer values sum to one, or are sorted, by chance.
 _RELATED_MIN = 8
+# A tensor of fewer elements has no patch; with fewer rows, each of them has one.
+_PATCHED_MIN, _PATCHED_ROWS = 32, 8
 
 
 class Facts:
@@ -122,6 +128,11 @@ def is_sorted(tensor):
     """Returns True if no value is below the one before it in its row."""
     if tensor.dim() == 0 or tensor.shape[-1] < 2 or tensor.numel() < _RELATED_MIN:
         return False
+    first = tensor[(0,) * (tensor.dim() - 1)]  # settles most tensors
+    return _ascends(first) and _ascends(tensor)
+
+
+def _ascends(tensor):
     return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
@@ -199,6 +210,79 @@ def _outlier(facts, part, kept, generators):
     return torch.where(_mirrored(facts, mask), outlier, rows).flatten()
 
 
+def _with_one_that_dominates(facts, tensor, generators):
+    """Makes the outlier of one row so large that its square outweighs those of all others: a sum
+    that skips its place shows. Beyond so many rows, the others would be lost beside it in float32
+    by the order of a plain loop.
+    """
+    rows = tensor.numel() // _row(facts) if facts.values.shape else 1
+    if facts.narrow_range or not 1 < rows <= _ROWS_BESIDE_ONE:
+        return tensor
+    options = {"generator": generators.on(tensor.device), "device": tensor.device}
+    row = tensor.view(rows, -1)[torch.randint(0, rows, (1,), **options).item()]
+    place = row.abs().argmax()
+    row[place] *= 4 * math.sqrt(rows)
+    return tensor
+
+
+_REPEATED, _LARGEST, _SMALL, _LARGE = range(4)
+_PATCHES = (
+    (_REPEATED,),
+    (_REPEATED, _LARGEST, _SMALL, _LARGE),
+    (_LARGEST, _SMALL),
+    (_LARGE,),
+)
+
+
+def _patched(facts, tensor, generators):
+    """Changes a run of rows, or of one row's elements, and leaves all others as they are: what a
+    glance at a few values says of the rest is wrong. By the seed's remainder of division by 4 the
+    run (0) repeats values from elsewhere; (1) does that, lies close below the largest value, is
+    scaled down or is scaled up, a part each, and in a part of each line alone, so that a look along
+    the first row or the first column meets nothing; (2) lies below the largest value or is scaled
+    down; or (3) is scaled up, which not every reference bears.
+    """
+    if facts.symmetric or tensor.numel() < _PATCHED_MIN or not facts.values.shape:
+        return tensor
+    lines = facts.values.view(-1, tensor.shape[-1])
+    dim = 0 if len(lines) >= _PATCHED_ROWS else 1
+    options = {"generator": generators.on(tensor.device), "device": tensor.device}
+    ways = _PATCHES[generators.seed % len(_PATCHES)]
+
+    def place(count, run, begin=1):
+        return torch.randint(begin, count - run + 1, (1,), **options).item()
+
+    count, width = lines.shape[dim], lines.shape[1 - dim]
+    run = max(1, count // 16)
+    across = width // 4 if len(ways) == len(_PATCHES) and width >= 4 else width
+    begin = place(width, across) if across < width else 0
+    lines = lines.narrow(1 - dim, begin, across)
+    first = place(count, run)
+    ordinary, others = (lines.narrow(dim, at, run) for at in (first, place(count, run, 0)))
+
+    # A short run has one way alone.
+    way = torch.arange(run, device=tensor.device) * len(ways) // run + place(len(ways), 1, 0)
+    way = torch.tensor(ways, device=tensor.device)[way % len(ways)].unsqueeze(1 - dim)
+    scale = 16.0 if facts.narrow_range else 1e3
+    below = torch.finfo(tensor.dtype).eps if facts.narrow else 1e-3
+    largest = facts.high - below * abs(facts.high) * facts.uniform(ordinary)
+    changed = torch.where(way == _REPEATED, others, ordinary)
+    changed = torch.where(way == _LARGEST, largest, changed)
+    changed = torch.where(way == _SMALL, ordinary / scale, changed)
+    changed = torch.where(way == _LARGE, ordinary * scale, changed)
+    changed = changed.clamp(torch.finfo(tensor.dtype).min, torch.finfo(tensor.dtype).max)
+
+    def there(whole):
+        rows = whole.view(-1, tensor.shape[-1])
+        return rows.narrow(1 - dim, begin, across).narrow(dim, first, run)
+
+    if facts.kept is not None:
+        changed = torch.where(there(facts.kept), ordinary, changed)
+    result = tensor.clone(memory_format=torch.contiguous_format)
+    there(result).copy_(changed)
+    return result
+
+
 def _special_values(facts, generators):
     """Makes two elements each NaN, infinities, one of the smallest normal values, and values whose
     squares are far from overflow. With larger ones a sum of products may overflow or not, by its
@@ -237,16 +321,37 @@ _ELEMENT_BY_ELEMENT = {
 }
 
 
+_SHORT_INTEGERS = (torch.int8, torch.uint8, torch.int16)
+
+
+def _at_ends(tensor, generators):
+    """Returns short integers at the ends of their range, most at the upper one, so that sums are as
+    large as they can be: an accumulator that is too narrow overflows. Equal values stay equal; many
+    zeros stay zeros.
+    """
+    low, high = (end.item() for end in torch.aminmax(tensor))
+    if high - low < 2 or is_sorted(tensor):
+        return tensor
+    on_device = {"device": tensor.device}
+    levels = torch.full((high - low + 1,), high, dtype=tensor.dtype, **on_device)
+    share = torch.rand(levels.shape, generator=generators.on(tensor.device), **on_device)
+    levels[share < 1 / 8] = low
+    zeros = tensor.numel() - torch.count_nonzero(tensor).item()
+    if zeros >= _ZERO_SHARE * tensor.numel():
+        levels[-low] = 0
+    return values.by_pieces(lambda part: levels[part.long() - low], tensor.dtype, tensor)
+
+
 class Generators:
     """One generator for each device that holds tensors, all with the same seed."""
 
     def __init__(self, seed):
-        self._seed = seed
+        self.seed = seed
         self._by_device = {}
 
     def on(self, device):
         if device not in self._by_device:
-            self._by_device[device] = torch.Generator(device).manual_seed(self._seed)
+            self._by_device[device] = torch.Generator(device).manual_seed(self.seed)
         return self._by_device[device]
 
 
@@ -254,13 +359,20 @@ def change(tensor, kind, generators):
     """Returns the tensor changed by this kind of draw: a new tensor, or the same one if nothing may
     change.
     """
-    if kind == ORDINARY or not tensor.dtype.is_floating_point or tensor.numel() == 0:
+    if kind == ORDINARY or tensor.numel() == 0:
+        return tensor
+    if kind == ZERO_ONE and tensor.dtype in _SHORT_INTEGERS:
+        return _at_ends(tensor, generators)
+    if not tensor.dtype.is_floating_point:
         return tensor
     facts = Facts(tensor)
     if facts.is_structure:
         return tensor
     if kind == SPECIAL_VALUES:
         return _special_values(facts, generators).to(tensor.dtype)
+    if kind == PATCH:
+        related = is_sorted(facts.values) or summing_to_one(facts) is not None
+        return tensor if related else _patched(facts, tensor, generators)
     # Rounding to a short dtype must not overflow either.
     largest = torch.finfo(tensor.dtype).max
     least = 0 if facts.non_negative else -largest
@@ -274,7 +386,8 @@ def change(tensor, kind, generators):
         return made if kept is None else torch.where(kept, part, made)
 
     row = _row(facts) if kind == OUTLIER else 1
-    return values.by_pieces(changed, tensor.dtype, *facts.with_kept(), row=row)
+    made = values.by_pieces(changed, tensor.dtype, *facts.with_kept(), row=row)
+    return _with_one_that_dominates(facts, made, generators) if kind == OUTLIER else made
 
 
 def _nudged(tensor, size, generators):
@@ -299,10 +412,11 @@ def nudge_all(leaves, seed, size):
     Masks and labels stay.
     """
     generators = Generators(seed)
-    return [
+    nudged = [
         (name, _nudged(value, size, generators) if isinstance(value, torch.Tensor) else value)
         for name, value in leaves
     ]
+    return sharing.keep(leaves, nudged)
 
 
 def change_all(leaves, kind, seed):
@@ -312,8 +426,8 @@ def change_all(leaves, kind, seed):
     changed = 0
     for name, value in leaves:
         if isinstance(value, torch.Tensor):
-            other = change(value.detach(), kind, generators)
-            changed += other is not value and kind != ORDINARY and other.dtype.is_floating_point
-            value = other
+            ordinary = value.detach()
+            value = change(ordinary, kind, generators)
+            changed += value is not ordinary
         result.append((name, value))
-    return result, changed
+    return sharing.keep(leaves, result), changed

@@ -102,7 +102,7 @@ def measure(tree, path, expressions=None):
             )
             tensors = {name: value for name, value in leaves if isinstance(value, torch.Tensor)}
             state = {
-                name: tensor
+                name: structure.real(tensor)
                 for name, tensor in model.state_dict().items()
                 if torch.is_tensor(tensor)
             }

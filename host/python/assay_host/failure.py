@@ -40,13 +40,14 @@ _COMPILATION_ERRORS = (
 # Modules that are of no use without a GPU, installed or not.
 _CUDA_MODULES = {"triton", "cupy", "pycuda", "cuda", "cutlass", "flash_attn", "tensorrt"}
 # Of exceptions that say it in words: PyTorch's, CUDA's, and those of a candidate's own checks.
-_FLOAT8 = re.compile(r"module 'torch' has no attribute '(float8_\w+)'")
 _CUDA_WORDS = re.compile(r"\bCUDA|\bGPU\b|NVIDIA driver|(?i:\bcuda (tensor|device|error))")
 _CUDA_CHECKS = re.compile(r"\bis_cuda\b|\bcuda\.is_available\b")
 _CUDA_HEADERS = re.compile(
     r"(cu(da|blas|dnn|rand|solver|sparse|tlass)|ATen/cuda|c10/cuda|nccl)[\w/.]*: No such file"
     r"|cannot find -l(cu|c10_cuda|torch_cuda|nccl)"
 )
+_LACKS_HEADER = re.compile(r"fatal error: .*(: No such file|' file not found)")
+_FOLDER = "a candidate of several files is judged as their folder: assay judge PROBLEM FOLDER"
 _CUDA_FOLDERS = re.compile(r"[/\\](torch[/\\]cuda|triton)[/\\]")
 
 # True in a process that was given a CUDA device (device.start).
@@ -108,6 +109,15 @@ def _compiler_error(error):
     return first_compiler_error(text) if "Error building extension" in text else None
 
 
+def _refused_by_argparse(error):
+    """Returns argparse's own text where that ended the program; else None."""
+    parser = getattr(sys.modules.get("argparse"), "ArgumentParser", None)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if parser is not None and frame.f_code is parser.error.__code__:
+            return str(frame.f_locals.get("message"))
+    return None
+
+
 @_careful("an exception that cannot be put into words")
 def describe_exception(error):
     """Returns 'RuntimeError: mat1 and mat2 ...', one line of bounded length; for a failed build its
@@ -120,6 +130,12 @@ def describe_exception(error):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     name = type(error).__name__
     if isinstance(error, SystemExit):
+        refused = _refused_by_argparse(error)
+        if refused:
+            return (
+                f"its argument parser ends the program: {refused}; a file is imported without "
+                "arguments: give each a default"
+            )[:TEXT_LENGTH_MAX]
         return f"it calls sys.exit({error.code!r})"[:TEXT_LENGTH_MAX]
     if name in _COMPILATION_ERRORS and len(lines) > 1:
         return f"{name}: {lines[-1]} ({lines[0].rstrip(':')})"[:TEXT_LENGTH_MAX]
@@ -193,26 +209,44 @@ def needs_cuda(why):
     )
 
 
+def _is_lone(path):
+    """Returns True for a candidate that is one file, not a folder's entry (candidate.path_in)."""
+    entry = os.path.join(os.path.dirname(path), os.pardir, "entry")
+    return os.path.basename(path) == "candidate.py" and not os.path.exists(entry)
+
+
+@_careful(False)
+def _needs_files(error, path, line):
+    """Returns True if the exception shows that a candidate lacks files beside it."""
+    if not _is_lone(path):
+        return False
+    if isinstance(error, FileNotFoundError):
+        return bool(os.path.splitext(os.fsdecode(error.filename or ""))[1])
+    if isinstance(error, ImportError):
+        return line.lstrip().startswith("from .")
+    return bool(_LACKS_HEADER.search(_compiler_error(error) or ""))
+
+
 @_careful(None)
-def _not_here(error, line):
+def _not_here(error, line, path):
     """Returns the words for an exception whose cause is that this machine lacks something, which
-    says nothing about the file; else None. `line`: of the file, where it was raised.
+    says nothing about the file `path`; else None. `line`: of the file, where it was raised.
     """
     module = _missing_module(error)
     if module and (cuda_is_here or module not in _CUDA_MODULES):
         return (
             f"it imports the module {module}, which is not here (No module named '{module}'): "
-            "install it for the Python that has PyTorch, or use --python; a file of one's own must "
-            "be part of this one"
+            "install it for the Python that has PyTorch, or use --python; "
+            + (_FOLDER if _is_lone(path) else "a file of one's own must be part of this one")
         )
     if module:
         return needs_cuda(f"it imports {module}")
-    float8 = _FLOAT8.search(str(error)) if isinstance(error, AttributeError) else None
-    if float8:
-        return (
-            f"it needs the dtype {float8.group(1)}, which is not here (PyTorch "
-            f"{sys.modules['torch'].__version__} lacks it): use --python with PyTorch 2.1 or later"
-        )
+    if sys.modules.get("torch"):
+        from assay_host import newer_torch
+
+        newer = newer_torch.lacking(error)
+        if newer:
+            return newer
     why = None if cuda_is_here else _why_cuda(error, line)
     return needs_cuda(why) if why else None
 
@@ -224,8 +258,12 @@ def _explained(error, path):
     place = os.path.basename(path) + (f" line {line}" if line is not None else "")
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{place}: not valid Python: {error.msg}", False
-    lacking = _not_here(error, linecache.getline(path, line) if line is not None else "")
-    return f"{place}: {lacking or describe_exception(error)}", lacking is not None
+    text = linecache.getline(path, line) if line is not None else ""
+    lacking = _not_here(error, text, path)
+    said = lacking or describe_exception(error)
+    if not lacking and _needs_files(error, path, text):
+        said += "; " + _FOLDER
+    return f"{place}: {said}", lacking is not None
 
 
 def explain(error, path):

@@ -17,18 +17,26 @@ from assay_host import failure, pieces
 from assay_host.failure import Failure
 
 
+def _has_double(tensor):
+    return tensor.dtype.is_floating_point or tensor.is_complex()
+
+
+def _double(tensor):
+    return tensor.to(torch.complex128) if tensor.is_complex() else tensor.double()
+
+
 class DoubleTensors:
-    """float64 versions of a model's floating-point parameters, buffers and plain tensor attributes,
-    made from their present values.
+    """float64 versions of a model's floating-point and complex parameters, buffers and plain tensor
+    attributes, made from their present values.
     """
 
     def __init__(self, model, changing):
         """`changing`: the tensors that forward changes; each run starts from their first values."""
         tensors = list(model.parameters()) + list(model.buffers())
         self._exchanged = [
-            (tensor, tensor.data, tensor.data.double())
+            (tensor, tensor.data, _double(tensor.data))
             for tensor in tensors
-            if tensor.dtype.is_floating_point
+            if _has_double(tensor)
         ]
         self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
         pointers = {tensor.data_ptr() for tensor in changing}
@@ -38,10 +46,10 @@ class DoubleTensors:
             if single.data_ptr() in pointers
         ]
         self._attributes = [
-            (module, name, value, value.double())
+            (module, name, value, _double(value))
             for module in model.modules()
             for name, value in vars(module).items()
-            if isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+            if isinstance(value, torch.Tensor) and _has_double(value)
         ]
 
     def refresh(self):
@@ -95,18 +103,16 @@ class Float64:
         if self._doubles is not None:
             self._doubles.refresh()
 
-    def learn(self, leaves, outputs, settings):
+    def learn(self, leaves, outputs, may_be_whole):
         """Finds out whether forward runs in float64, and how. `leaves`, `outputs`: of a first call;
-        None: nobody asks for it. `settings`: of the host, with the bytes of both that are evaluated
-        whole.
+        None: nobody asks for it. `may_be_whole`: bytes of both that are evaluated whole.
         """
         self.forget()
         if leaves is None:
             return
         reference = self._reference
-        may_be_whole = int(settings.get("float64_whole_bytes", pieces.WHOLE_BYTES))
         # A state that forward changes would go on from piece to piece.
-        if not reference.changes_state():
+        if not reference.changed_state():
             self._pieces = pieces.find(
                 leaves, outputs, reference.run_anew, self._forward, may_be_whole
             )
@@ -114,6 +120,10 @@ class Float64:
             self.works = self._pieces is not None or bool(self._forward(leaves))
         except Failure:
             self.works = False
+
+    def piece_count(self):
+        """Returns the number of pieces; 0 where all rows are evaluated at once."""
+        return len(self._pieces.ranges()) if self._pieces is not None else 0
 
     def parts(self, leaves):
         """Yields the rows of a part (Ellipsis: all) with forward's outputs for them in float64

@@ -55,14 +55,15 @@ class Context:
     def plan(self):
         return self.region(wire.PLAN).as_struct(wire.Plan)
 
-    def start_device(self):
-        """Starts the settings' device, once: not before the judge asks for something, since
-        PyTorch's import may run beside another judge's measurement. Raises Failure(kEnvironment).
+    def start_device(self, libraries=0):
+        """Starts the settings' device, and the vendor's libraries (wire.USES_PRODUCTS...), once.
+        Not before the judge asks for something, since PyTorch's import may run beside another
+        judge's measurement. Raises Failure(kEnvironment).
         """
         if not self._device_started:
             from assay_host import device
 
-            device.start(self.settings)
+            device.start(self.settings, libraries)
             self._device_started = True
 
     def region(self, number):
@@ -192,7 +193,7 @@ def _answer(handlers, context, frame, fd):
         works = not isinstance(handlers, _Unavailable)
         greets = frame.kind == wire.ATTACH and frame.args[0] in (wire.CONTROL, wire.REPORT)
         if works and not greets and frame.kind != wire.ESTIMATE:
-            context.start_device()
+            context.start_device(frame.args[0] if frame.kind == wire.START_DEVICE else 0)
         if greets or (works and frame.kind == wire.ATTACH):
             handler = context.attach
         elif works and frame.kind == wire.START_DEVICE:

@@ -1,6 +1,6 @@
 """The inputs of a loaded problem: get_inputs() under a seed, changed by a kind of draw."""
 
-from assay_host import describe, draws, failure, mends, own_values, signs
+from assay_host import describe, draws, failure, mends, own_values, sharing, signs
 from assay_host.failure import Failure
 
 
@@ -38,7 +38,10 @@ class InputDraws:
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
         if kind in mends.KINDS:
-            leaves = [(name, self._place.drawn(value)) for name, value in self._call(seed)]
+            called = self._call(seed)
+            leaves = sharing.keep(
+                called, [(name, self._place.drawn(value)) for name, value in called]
+            )
         else:
             leaves = self._drawn_there(seed)
         describe.check_same(self._rows, leaves)

@@ -7,6 +7,8 @@ whatever its values; a draw on which the reference is meaningless drops out.
 
 import torch
 
+from assay_host import sharing
+
 
 def _shuffled(tensor, generator):
     order = torch.randperm(tensor.numel(), generator=generator)
@@ -89,4 +91,4 @@ def change_all(leaves, kind, seed):
                 value = change(_workable(value), generator).to(value.dtype)
                 changed += 1
         result.append((name, value))
-    return result, changed
+    return sharing.keep(leaves, result), changed

@@ -8,18 +8,34 @@ for that of a careless or lazy kernel:
   flipped branch   where, relu, clamp, abs, maximum...: the sign is wrong where the branch is taken
   ignored mask     masked_fill, tril and triu return what they were given
   uncentred        a normalisation does not take away the mean
-Operators that are not listed have no mutants of their own.
+  left out         any other operator that computes gives the first argument of its result's shape,
+                   or zeros where there is none
+Views and plain copies compute nothing.
 """
 
 import collections
+import sys
+import time
 
 import torch
 
-from assay_host import operators
+from assay_host import data_flow, operators
 
-# Calls of one operator that get a mutant of one sort: the first, the last, and some between.
+# Calls of one operator in one line that get mutants, and operators in all: the first, the last, and
+# some between.
 _CALLS_OF_AN_OPERATOR_MAX = 4
-_MUTANTS_MAX = 64
+_OPERATORS_MAX = 64
+# Operators that move, make or reinterpret data.
+_MOVES = set(
+    "clone _to_copy copy detach lift_fresh lift_fresh_copy _unsafe_view _reshape_alias contiguous "
+    "empty empty_like empty_strided new_empty zeros zeros_like ones ones_like full full_like fill "
+    "zero arange scalar_tensor eye resize set _local_scalar_dense item is_same_size".split()
+)
+
+# A call that has mutants. `number`: of those of its name in its line, from 1; `count`: so many.
+Operator = collections.namedtuple("Operator", "name line number count")
+# `operator`: the number of its Operator. `time_share`: of forward's time, what the mutant saves.
+Site = collections.namedtuple("Site", "words index mutation operator time_share")
 
 # One call as a mutant sees it. `args` hold the values from before the call.
 Call = collections.namedtuple("Call", "function args kwargs named result")
@@ -192,6 +208,19 @@ def _given(call):
     return call.args[0].clone()
 
 
+def _left_out(call):
+    """Returns the first argument of the result's shape in its place; zeros without one. Of several
+    results the first is exchanged.
+    """
+    several = isinstance(call.result, (list, tuple))
+    result = call.result[0] if several else call.result
+    given = [*call.args, *_items(call.args)]
+    same = (x for x in given if isinstance(x, torch.Tensor) and x.shape == result.shape)
+    first = next(same, None)
+    other = torch.zeros_like(result) if first is None else first.to(result.dtype).clone()
+    return type(call.result)((other, *call.result[1:])) if several else other
+
+
 _DROPPED = (("drops its second term", _first_operand), ("drops its first term", _second_operand))
 _FACTOR = (("drops its second factor", _first_operand),)
 _LESS = (("leaves out the last of what it reduces", _reduction_of_less),)
@@ -258,6 +287,16 @@ for _name in "maximum minimum".split():
     )
 
 
+# The arguments that the result of a mutation rests on; all of them for others.
+_KEPT = {
+    _first_operand: (0,),
+    _second_operand: (1,),
+    _given: (0,),
+    _without_bias: (1, 2),
+    _left_out: data_flow.FIRST_OF_ITS_SHAPE,
+}
+
+
 def _mode():
     """Returns the base class of dispatch modes, or None if torch has none."""
     try:
@@ -282,23 +321,60 @@ def _shape_of(result):
     return [(tuple(item.shape), item.dtype) for item in items if isinstance(item, torch.Tensor)]
 
 
-def _names_of_calls(forward):
-    """Returns the operators' names in the order of their calls."""
-    base = _mode()
+def _computes(function, args, result):
+    """Returns True if the result is a tensor, or begins with one, and no view or copy of a given
+    one.
+    """
+    if _name_of(function) in _MOVES or not any(isinstance(item, torch.Tensor) for item in args):
+        return False
+    returns = getattr(getattr(function, "_schema", None), "returns", ())
+    alias = returns[0].alias_info if returns else None
+    first = result[0] if isinstance(result, (list, tuple)) and result else result
+    is_view = alias is not None and not alias.is_write
+    return isinstance(first, torch.Tensor) and first.numel() > 0 and not is_view
 
-    class Names(base):
+
+def _line_in(path):
+    """Returns the line of the problem's file that makes the present call; 0: it does not."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != path:
+        frame = frame.f_back
+    return frame.f_lineno if frame is not None else 0
+
+
+def _calls(forward, path):
+    """Returns (index, name, line) of each call that computes, in order, and the DataFlow."""
+    base = _mode()
+    forward()  # what starts late has started
+    flow = data_flow.DataFlow()
+
+    class Calls(base):
         def __init__(self):
             super().__init__()
-            self.names = []
+            self.count = 0
+            self.found = []
 
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            self.names.append(_name_of(function))
-            return function(*args, **(kwargs or {}))
+            begin = time.perf_counter()
+            result = function(*args, **(kwargs or {}))
+            seconds = time.perf_counter() - begin
+            given = [*args, *(kwargs or {}).values()]
+            if _computes(function, [*given, *_items(given)], result):
+                self.found.append((self.count, _name_of(function), _line_in(path)))
+            flow.add(self.count, given, result, _writes_in_place(function), seconds)
+            self.count += 1
+            return result
 
-    names = Names()
-    with names:
-        forward()
-    return names.names
+    calls = Calls()
+    with calls:
+        outputs = forward()
+    flow.end(outputs)
+    return calls.found, flow
+
+
+def _items(values):
+    """Returns what lists among the values hold."""
+    return [item for value in values if isinstance(value, (list, tuple)) for item in value]
 
 
 def run(forward, index, mutation):
@@ -375,22 +451,40 @@ def evenly(items, count):
     return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
 
 
-def sites(forward):
-    """Returns (name, index, mutation) of each mutant, and the number of mutants left out."""
+def sites(forward, path):
+    """Returns the Operators of forward, the Sites of their mutants, and how many operators are left
+    out. `path`: the problem's file.
+    """
     if _mode() is None:
-        return [], 0
-    calls = collections.defaultdict(list)
-    for index, name in enumerate(_names_of_calls(forward)):
-        if name in _MUTATIONS:
-            calls[name].append(index)
+        return [], [], 0
+    places = collections.defaultdict(list)
+    calls, flow = _calls(forward, path)
+    for index, name, line in calls:
+        places[name, line].append(index)
+    every = [
+        (Operator(name, line, indices.index(index) + 1, len(indices)), index)
+        for (name, line), indices in places.items()
+        for index in evenly(indices, _CALLS_OF_AN_OPERATOR_MAX)
+    ]
+    every.sort(key=lambda each: each[1])
+    chosen = evenly(every, _OPERATORS_MAX)
     found = []
-    wanted = 0
-    for name, indices in calls.items():
-        wanted += len(indices) * len(_MUTATIONS[name])
-        numbers = {index: number for number, index in enumerate(indices, start=1)}
-        for index in evenly(indices, _CALLS_OF_AN_OPERATOR_MAX):
-            for words, mutation in _MUTATIONS[name]:
-                label = name.strip("_") + (f" {numbers[index]}" if len(indices) > 1 else "")
-                found.append((f"{label} {words}", index, mutation))
-    chosen = evenly(found, _MUTANTS_MAX)
-    return chosen, wanted - len(chosen)
+    for number, (operator, index) in enumerate(chosen):
+        for words, mutation in _mutations(operator.name):
+            share = flow.saved_share(index, _KEPT.get(mutation))
+            found.append(Site(f"{_label(operator)} {words}", index, mutation, number, share))
+    wanted = sum(map(len, places.values()))
+    return [operator for operator, _ in chosen], found, wanted - len(chosen)
+
+
+def _label(operator):
+    label = operator.name.strip("_")
+    if operator.count > 1:
+        label += f" {operator.number}"
+    return label + (f" in line {operator.line}" if operator.line else "")
+
+
+def _mutations(name):
+    own = _MUTATIONS.get(name, ())
+    leaves_out = any(mutation in (_given, _first_operand) for _, mutation in own)
+    return own if leaves_out else (*own, ("is left out", _left_out))

@@ -2,8 +2,10 @@
 The judge runs gate 1 on each; one that passes shows a gap in the problem's tests.
 
 Requests:
-  kMutants  args: slot that holds an ordinary draw and its outputs; carries a writable memfd
-            [bytes of JSON written to it]: {"mutants": [...], "mends": [...], "left_out": N}
+  kMutants  args: slot that holds an ordinary draw and its outputs, 1 for mutants of operators
+            alone, which are then not tried before; carries a writable memfd
+            [bytes of JSON written to it]: {"mutants": [...], "operators": [{"name", "line"}],
+            "mends": [...], "left_out": N}
   kMutate   args: number in that list, slot of the draw, slot for the mutant's outputs
             [1 when they differ from the reference's, 1 when it threw]
 The mutant's outputs lie in the second slot; bytes that it does not write keep the judge's poison.
@@ -35,6 +37,8 @@ class _Mutant:
     words: str
     write: typing.Callable  # (case): writes case.targets
     precision: str = ""
+    operator: int = -1  # number of the operator that is mutated
+    time_share: float = 0.0  # of forward's time, that it saves; 0 for other families
 
 
 class _Case:
@@ -96,23 +100,23 @@ class Mutants:
         return {wire.MUTANTS: self._list, wire.MUTATE: self._mutate}
 
     def _list(self, args, fd):
-        slot = args[0]
+        slot, operators_alone = args[:2]
         self._fresh = {}
         self._case = _Case(self._reference, slot, slot)
-        of_weights, weights_left_out = self._of_weights()
-        of_operators, operators_left_out = self._of_operators()
-        self._mutants = [
-            *self._of_outputs(),
-            *self._of_inputs(),
-            *of_weights,
-            *self._of_precision(),
-            *of_operators,
-        ]
-        fields = ("family", "subject", "words", "precision")
+        left_out = 0
+        self._mutants = []
+        if not operators_alone:
+            of_weights, left_out = self._of_weights()
+            self._mutants += self._of_outputs() + self._of_inputs() + of_weights
+            self._mutants += self._of_precision()
+        of_operators, operators_left_out = self._of_operators(tries=not operators_alone)
+        self._mutants += of_operators
+        fields = ("family", "subject", "words", "precision", "operator", "time_share")
         catalog = {
             "mutants": [{name: getattr(item, name) for name in fields} for item in self._mutants],
+            "operators": [{"name": one.name, "line": one.line} for one in self._operators],
             "mends": mends.catalog(),
-            "left_out": weights_left_out + operators_left_out,
+            "left_out": left_out + operators_left_out,
         }
         return (wire.write_text(fd, json.dumps(catalog)),)
 
@@ -334,29 +338,31 @@ class Mutants:
 
     # Single operators
 
-    def _of_operators(self):
+    def _of_operators(self, tries):
+        """Returns the mutants of operators, and how many operators are left out. `tries`: without
+        those that do not apply.
+        """
+
         def forward():
             return self._reference.run_anew(self._case.inputs)
 
-        chosen, left_out = mutant_operators.sites(forward)
+        self._operators, chosen, left_out = mutant_operators.sites(forward, self._reference.path)
         found = []
-        for words, index, mutation in chosen:
-            try:
-                if mutant_operators.run(forward, index, mutation) is None:
-                    continue
-            except Exception:
-                continue  # this operator takes no such arguments
+        for words, index, mutation, operator, time_share in chosen:
+            if tries and _applied(forward, index, mutation) is None:
+                continue
 
             def write(case, index=index, mutation=mutation):
-                outputs = mutant_operators.run(
-                    lambda: self._reference.run_anew(case.inputs), index, mutation
-                )
+                run = mutant_operators.run if tries else _applied
+                outputs = run(lambda: self._reference.run_anew(case.inputs), index, mutation)
                 if outputs is None:
                     case.keep()
                 else:
                     self._write(case, outputs)
 
-            found.append(_Mutant("operator", "", words, write))
+            found.append(
+                _Mutant("operator", "", words, write, operator=operator, time_share=time_share)
+            )
         return found, left_out
 
     def _write(self, case, outputs):
@@ -364,6 +370,14 @@ class Mutants:
             if target.shape != tensor.shape or target.dtype != tensor.dtype:
                 raise ValueError("outputs of other shapes or types")
             target.copy_(tensor)
+
+
+def _applied(forward, index, mutation):
+    """As mutant_operators.run; None, too, for an operator that takes no such arguments."""
+    try:
+        return mutant_operators.run(forward, index, mutation)
+    except Exception:
+        return None
 
 
 def _write_mean(_case, out):

@@ -1,6 +1,7 @@
 """A problem's own check of outputs, for answers that are not unique.
 
-A problem file may define `check(inputs, outputs)`, or `check(inputs, outputs, model)`. It returns
+A problem file may define `check(inputs, outputs)`, or `check(inputs, outputs, model)`; or the name
+of one of ready_checks.py, such as `check = "eigh"`. It returns
 None if the outputs are right, and otherwise a sentence that says what is wrong and where. `inputs`
 are forward's arguments as they were before the call, `outputs` the tensors in the order of the
 signature: forward's results, then the inputs that it changes, as they are after the call. All of
@@ -15,7 +16,7 @@ import os
 
 import torch
 
-from assay_host import failure, problem, values, wire
+from assay_host import failure, problem, ready_checks, values, wire
 from assay_host.failure import Failure
 
 NAME = "check"
@@ -40,12 +41,15 @@ class OwnCheck:
         self._function = getattr(module, NAME, None)
         if self._function is None:
             return False
+        if isinstance(self._function, str):
+            self._function = ready_checks.CHECKS.get(self._function)
         self._arguments = _argument_count(self._function)
         if self._arguments is None:
             raise Failure(
                 failure.PROBLEM_LOAD,
                 f"the problem file's {NAME} must be a function {NAME}(inputs, outputs), or "
-                f"{NAME}(inputs, outputs, model)",
+                f"{NAME}(inputs, outputs, model), or one of the texts "
+                f"{', '.join(ready_checks.CHECKS)}",
             )
         return True
 

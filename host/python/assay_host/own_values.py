@@ -8,7 +8,7 @@ shuffled where they sum to one, and a symmetric matrix keeps its symmetry and it
 
 import torch
 
-from assay_host import draws, values
+from assay_host import draws, sharing, values
 
 _SAMPLE = 4096  # elements of a tensor that are compared
 _ELEMENTS_MIN = 8
@@ -35,10 +35,11 @@ def may_change(leaves):
 def change_all(leaves, seed):
     """Returns (name, value) leaves with values of the judge's own."""
     generators = draws.Generators(seed & (2**63 - 1))
-    return [
+    own = [
         (name, _own(value.detach(), generators) if _changes(value) else value)
         for name, value in leaves
     ]
+    return sharing.keep(leaves, own)
 
 
 def _digest_of(value):

@@ -4,6 +4,7 @@ get_init_inputs.
 
 import ast
 import difflib
+import json
 import random
 import sys
 import types
@@ -189,6 +190,11 @@ def apply_settings(tree, settings):
     return ast.fix_missing_locations(tree)
 
 
+def parse_set(path, settings, other=b""):
+    """Returns the file's tree with the constants of the settings, or of `other`, a JSON text."""
+    return apply_settings(parse(path), json.loads(other) if other else settings.get("set", {}))
+
+
 def apply_known_settings(tree, settings):
     """Applies the settings for which the file has a constant in a form that can be changed; a
     candidate need not have the problem's constants.
@@ -243,6 +249,7 @@ def execute(tree, path):
     module = types.ModuleType("problem")
     module.__file__ = path
     sys.modules["problem"] = module
+    sys.argv = [path]  # not the host's: a file may read them as it is imported
     try:
         exec(compile(tree, path, "exec"), module.__dict__)  # the problem file is the user's own
     except BaseException as error:

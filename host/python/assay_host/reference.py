@@ -8,12 +8,16 @@ host are on the device, and used in place.
 
 Requests (results of kDone in brackets):
   kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64;
+                 2: the record for constructing candidates, nothing else [0, 0, 0, its bytes]
                  Carries a writable memfd for the candidates' construction record. args[1]: bytes
                  of JSON that stand in it, constants in the place of those of the settings.
-                 [argument count, flags, 0, bytes written to that memfd]
+                 args[2]: bytes of inputs and outputs up to which float64 goes whole (0: 1 GiB).
+                 [argument count, flags, parts of the batch in which float64 goes (0: it
+                 goes whole, or not at all), bytes written to that memfd, before constants.py's]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
                  8 some weights got random values; 16 it has a check of its own; 32 get_inputs()
-                 gives the same values under every seed; 64 and the judge's own take their place
+                 gives the same values under every seed; 64 and the judge's own take their place;
+                 from 256 on, times 256: number of ready_checks.py
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
                  module for each slot (copies.py); 2: the judge has changed them since float64
@@ -31,34 +35,33 @@ Requests (results of kDone in brackets):
   kMutants, kMutate  see mutants.py; kSelect: see selections.py; kCheck: see own_check.py
 """
 
-import json
 import os
 
 import torch
 
-from assay_host import blocks, compiled, copies, describe, device, drawn_weights, draws, estimate
-from assay_host import failure, fills, float64, forward, inplace, input_draws, layout, mutants
-from assay_host import nan_outputs, own_check, problem, profile, record, rehearsal
-from assay_host import selections
-from assay_host import structure
-from assay_host import values, weights, wire
+from assay_host import blocks, compiled, constants, copies, describe, device, drawn_weights, draws
+from assay_host import estimate, failure, fills, float64, forward, inplace, input_draws, layout
+from assay_host import module_state, mutants, nan_outputs, own_check, pieces, problem, profile
+from assay_host import randomness, ready_checks, record, rehearsal, selections, structure, values
+from assay_host import weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
 FLAG_CHECK, FLAG_SAME_VALUES, FLAG_OWN_VALUES = 16, 32, 64
+READY_CHECK_BITS = 8  # above the flags
 
 
 class Reference:
     def __init__(self, context):
         self._context = context
-        self._path = context.path("problem", "problem.py")
+        self.path = context.path("problem", "problem.py")  # as its code names it
         self._model = None
         self._float64 = float64.Float64(self)
         self._slots = None
         self._copies = self._compiled = None
         self._draw_kinds = {}
         self._check = own_check.OwnCheck(self, context)
-        parts = fills.Fills, mutants.Mutants, selections.Selections
+        parts = fills.Fills, mutants.Mutants, selections.Selections, module_state.State
         self._others = *(part(self) for part in parts), self._check
         context.on_attach.append(self._forget_views)
 
@@ -88,17 +91,18 @@ class Reference:
         settings = self._context.settings
         device.start(settings)
         self._place = device.Placement(settings)
-        constants = json.loads(os.pread(fd, args[1], 0)) if args[1] else settings.get("set", {})
-        tree = problem.apply_settings(problem.parse(self._path), constants)
+        tree = problem.parse_set(self.path, settings, args[1] and os.pread(fd, args[1], 0))
         seed = int(settings.get("weights_seed", 0))
         problem.seed_everything(seed)
-        self._module = problem.execute(tree, self._path)
+        self._module = problem.execute(tree, self.path)
         problem.seed_everything(seed)
-        init_inputs = problem.init_inputs(self._module, self._path)
+        init_inputs = problem.init_inputs(self._module, self.path)
         pickled = record.pickled(init_inputs)
+        if args[0] == 2:
+            return 0, 0, 0, record.write(fd, pickled, {"class_name": self._module.class_name})
         problem.seed_everything(seed)
-        model = problem.construct(self._module, init_inputs, self._path)
-        self._model = self._place.module(model, self._path)
+        model = problem.construct(self._module, init_inputs, self.path)
+        self._model = self._place.module(model, self.path)
 
         leaves = self._first_draw()
         signature = describe.Signature(self._place.device)
@@ -111,31 +115,30 @@ class Reference:
         )
         likenesses = [rehearsal.likeness(value) for _, value in leaves]
         self._materialise_lazy_parameters(leaves)
+        describe.refuse_unsupported(weights.state_tensors(self._model), self._place.device)
         treatment = settings.get("weights", weights.VARIED)
         keeps = args[0] != 0 or treatment == weights.CONSTRUCTED
         drawn = {} if keeps else weights.randomise_constant(self._model, seed)
         (outputs, used_bytes), kept = drawn_weights.settle(
             weights.state_tensors(self._model), drawn, lambda: self._first_run(leaves, args[0] == 0)
         )
-        parameter_names = []
-        for name, tensor in weights.state_tensors(self._model).items():
-            varies = treatment == weights.VARIED and weights.varies(
-                name, tensor, [*self._changed_names, *kept], self._place.device
-            )
-            signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
-            parameter_names.append(name)
+        state = weights.state_tensors(self._model)
+        constant = [*self._changed_names, *kept] if treatment == weights.VARIED else state
+        self._complexes = signature.add_weights(
+            state, lambda *named: weights.varies(*named, constant, self._place.device)
+        )
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
         self._context.say("; ".join(filter(None, [said, kept and drawn_weights.words(kept)])))
         signature.add_outputs(outputs, used_bytes)
         self._nan = nan_outputs.NanOutputs(outputs)
-        flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
+        flags = ready_checks.number_of_function(tree) << READY_CHECK_BITS
+        flags |= FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         flags |= FLAG_CHECK if self._check.load(self._module) else 0
-        self._float64.learn(
-            None if args[0] else [value for _, value in leaves], outputs, settings
-        )
-        del outputs  # they are large, as the leaves are
+        inputs = None if args[0] else [value for _, value in leaves]
+        self._float64.learn(inputs, outputs, args[2] or pieces.WHOLE_BYTES)
+        del outputs, inputs  # they are large, as the leaves are
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
         leaves = None
         flags |= FLAG_FLOAT64 if self._float64.works else 0
@@ -150,7 +153,8 @@ class Reference:
             {
                 "template": self._template,
                 "form": self._form,
-                "parameters": parameter_names,
+                "parameters": list(state),
+                "complexes": self._complexes,
                 "same": self._changes.same,
                 "layouts": {n: tuple(found) for n, found in self._layouts.items()},
                 "likenesses": likenesses,
@@ -158,7 +162,8 @@ class Reference:
                 "changed": self._changed_names,
             },
         )
-        return len(signature.rows), flags, 0, record_bytes
+        constants.write(fd, record_bytes, self._module, problem.constant_names(tree))
+        return len(signature.rows), flags, self._float64.piece_count(), record_bytes
 
     def _first_draw(self):
         """Returns the leaves of the ordinary draw under the seed of the settings."""
@@ -170,7 +175,7 @@ class Reference:
         rebuilds its nesting.
         """
         problem.seed_everything(seed)
-        inputs = problem.inputs(self._module, self._model, self._path)
+        inputs = problem.inputs(self._module, self._model, self.path)
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
         self._template = (
@@ -183,7 +188,7 @@ class Reference:
         """Returns forward's results as a flat list of tensors. Raises Failure as forward.call."""
         arguments = structure.rebuild(self._template, leaves)
         results, self._form = forward.call(
-            self._model, arguments, self._place, self._path, self._form
+            self._model, arguments, self._place, self.path, self._form
         )
         return results
 
@@ -201,10 +206,10 @@ class Reference:
         """Runs forward and learns what it changes; the state afterwards is the constructed one.
         Returns the outputs, and the bytes that it changes by number of the input.
         """
-        saved = {name: tensor.clone() for name, tensor in weights.every_tensor(self._model).items()}
+        saved = weights.Saved(self._model)
         before = [value for _, value in leaves]
         given = [self._place.copy(value) for value in before]
-        torch.manual_seed(1)
+        problem.seed_everything(1)
         self._changes, results = inplace.observed(self._results, leaves, given)
         outputs = self._changes.outputs(results, given)
         if not outputs:
@@ -218,21 +223,21 @@ class Reference:
         }
         del given, results
         state = weights.every_tensor(self._model)
-        self._changed_names = [
-            name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
-        ]
+        self._changed_names = saved.changed(state)
         if check_random or self._changed_names:
             # A later call, or the state that is put back, may write where they lie.
             outputs = [tensor.clone() for tensor in outputs]
         if check_random:
-            describe.refuse_random(self._model, outputs, lambda seed: self._under(seed, before))
+            randomness.refuse(
+                self._model, self.path, outputs, lambda seed: self._under(seed, before)
+            )
         for name in self._changed_names:
-            state[name].copy_(saved[name])
+            state[name].copy_(saved.tensors[name])
         self._restorer = weights.Restorer(self._model, self._changed_names)
         return outputs, used_bytes
 
     def _under(self, seed, leaves):
-        torch.manual_seed(seed)
+        problem.seed_everything(seed)
         return self._forward([self._given(value) for value in leaves])
 
     def _baseline(self, leaves, baseline):
@@ -303,16 +308,18 @@ class Reference:
         context = self._context
         if wire.WEIGHTS not in context.regions:
             return []
-        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot, places)
+        return values.parameter_views(
+            context.plan, context.region(wire.WEIGHTS), slot, places, self._complexes
+        )
 
     def _made_again(self, places):
         """Constructs the module again. Returns it, and its tensors that lie in slots."""
         seed = int(self._context.settings.get("weights_seed", 0))
         problem.seed_everything(seed)
-        init_inputs = problem.init_inputs(self._module, self._path)
+        init_inputs = problem.init_inputs(self._module, self.path)
         problem.seed_everything(seed)
-        model = problem.construct(self._module, init_inputs, self._path)
-        model = self._place.module(model, self._path)
+        model = problem.construct(self._module, init_inputs, self.path)
+        model = self._place.module(model, self.path)
         if weights.has_lazy(model):
             model(*self.slots().arguments(0, self._place.copy))
         every, original = weights.every_tensor(model), weights.every_tensor(self._model)
@@ -384,8 +391,10 @@ class Reference:
         with doubles.in_place(saves_memory):
             return self._forward([self._place.double_copy(value) for value in leaves]), doubles
 
-    def changes_state(self):
-        return bool(self._changed_names)
+    def changed_state(self):
+        """Returns the tensors of the module, by name, that forward changes."""
+        every = weights.every_tensor(self._model)
+        return {name: every[name] for name in self._changed_names}
 
     def given_to_check(self, slot, outputs):
         """Returns a slot's arguments as copies, the outputs beside them, and the module."""
@@ -442,7 +451,7 @@ class Reference:
         self._slots = None  # the judge may have changed the number of slots since the last time
         slots = self.slots()
         first = blocks.FirstFailure(
-            self._path, failure.PROBLEM_FORWARD, failure.PROBLEM_OUTPUT, self._context.say
+            self.path, failure.PROBLEM_FORWARD, failure.PROBLEM_OUTPUT, self._context.say
         )
         blocks.run_blocks(
             self._context.library,
@@ -467,10 +476,10 @@ class Reference:
         return made
 
     def _estimate(self, args, fd):
-        tree = problem.parse(self._path)
+        tree = problem.parse(self.path)
         settings = self._context.settings
         result = estimate.estimate(
-            tree, self._path, settings.get("set", {}), args[0], settings
+            tree, self.path, settings.get("set", {}), args[0], settings
         )
         self._context.say(result.suggestion)
         written = wire.write_text(fd, estimate.account(result.need))

@@ -22,7 +22,7 @@ def likeness(value):
     """
     if isinstance(value, (bool, int, float)):
         return "number", value
-    if not isinstance(value, torch.Tensor) or value.numel() == 0 or value.is_complex():
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
         return None
     sample = value.detach().reshape(-1)[:_ELEMENTS_MAX].cpu()
     if value.dtype.is_floating_point:

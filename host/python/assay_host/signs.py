@@ -13,7 +13,7 @@ that loads the problem decides alike.
 
 import torch
 
-from assay_host import draws, values
+from assay_host import draws, sharing, values
 from assay_host.failure import Failure
 
 # An interval around zero counts as left out if it is this share of the largest magnitude.
@@ -70,10 +70,11 @@ class Signs:
         self._scales = scales
 
     def _changed(self, leaves, seed, scales):
-        return [
+        changed = [
             (name, _flipped(value, scales[number], seed + number) if number in scales else value)
             for number, (name, value) in enumerate(leaves)
         ]
+        return sharing.keep(leaves, changed)
 
     def _bears(self, leaves, seed, scales):
         """Returns True if the reference gives as many finite numbers with these signs changed."""

@@ -1,11 +1,18 @@
 """Turns nested arguments and results into flat leaves and a template that rebuilds them.
 
 A template is made of plain tuples, so that it can be pickled for candidate hosts:
-  ("leaf", index) ("constant", value) ("list", [...]) ("tuple", [...]) ("named", class, [...])
-  ("dict", [(key, ...)])
+  ("leaf", index) ("complex", index) ("constant", value) ("list", [...]) ("tuple", [...])
+  ("named", class, [...]) ("dict", [(key, ...)])
 """
 
 import torch
+
+
+def real(tensor):
+    """Returns a complex tensor as its real and imaginary parts, a view with a last axis of 2, as
+    slots hold it; others as they are.
+    """
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def is_argument(value):
@@ -16,10 +23,13 @@ def is_argument(value):
 
 
 def flatten(value, name, leaves):
-    """Appends (name, value) of each leaf to `leaves`, depth first; returns the template."""
+    """Appends (name, value) of each leaf to `leaves`, depth first; returns the template. Of a
+    complex tensor the leaf is its real and imaginary parts.
+    """
     if is_argument(value):
-        leaves.append((name, value))
-        return ("leaf", len(leaves) - 1)
+        is_complex = isinstance(value, torch.Tensor) and value.is_complex()
+        leaves.append((name, real(value) if is_complex else value))
+        return ("complex" if is_complex else "leaf", len(leaves) - 1)
     if isinstance(value, (list, tuple)):
         parts = [flatten(item, f"{name}_{index}", leaves) for index, item in enumerate(value)]
         if isinstance(value, list):
@@ -38,6 +48,8 @@ def rebuild(template, leaves):
     kind = template[0]
     if kind == "leaf":
         return leaves[template[1]]
+    if kind == "complex":
+        return torch.view_as_complex(leaves[template[1]])
     if kind == "constant":
         return template[1]
     if kind == "list":

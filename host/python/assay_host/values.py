@@ -55,6 +55,12 @@ def unsupported(tensor, device="cpu"):
     return None
 
 
+def storage_pointer(tensor):
+    """Returns the address of the memory that a tensor and its views share."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return storage.data_ptr()
+
+
 def dense(tensor):
     """Returns the tensor contiguous, without lazy conjugation or negation, without autograd."""
     tensor = tensor.detach()
@@ -333,13 +339,15 @@ class _Numbers:
         return changed
 
 
-def parameter_views(plan, mapping, slot=0, places=None):
+def parameter_views(plan, mapping, slot=0, places=None, complexes=()):
     """Returns views of a slot's weights, in state_dict order. places: the indices of those that are
-    wanted, in that order; None: all.
+    wanted, in that order; None: all. complexes: the indices of those that are complex.
     """
     begin = slot * plan.weights_stride
     specs = [plan.arguments[index] for index in range(plan.argument_count)]
     weights = [spec for spec in specs if spec.role == wire.PARAMETER]
-    if places is not None:
-        weights = [weights[index] for index in places]
-    return [spec_view(mapping, spec, begin + spec.offset) for spec in weights]
+    found = []
+    for index in range(len(weights)) if places is None else places:
+        parts = spec_view(mapping, weights[index], begin + weights[index].offset)
+        found.append(torch.view_as_complex(parts) if index in complexes else parts)
+    return found

@@ -6,14 +6,20 @@ call has weights of its own, in which the judge changes some elements (copies.py
 """
 
 import collections
+import math
 import typing
 
 import torch
+
+from assay_host import values
 
 # How the problem wants its weights treated ("weights" in the settings).
 VARIED, CONSTANT, CONSTRUCTED = "varied", "constant", "constructed"
 
 _RUNNING = ("running_mean", "running_var")
+# A constant below the one is faint, and gets values about the other.
+_FAINT, _ORDINARY = 0.01, 0.25
+_HARDLY_TRAINED = 1e-4  # an adapter's weights, for example
 
 # How a candidate's weights were matched with the reference's. BY_SEED: none were, and it has those
 # that its constructor made under the reference's seed.
@@ -49,6 +55,29 @@ def every_tensor(model):
     return {name: tensor.detach() for name, tensor in tensors.items()}
 
 
+class Saved:
+    """A module's tensors as they are now, by name."""
+
+    def __init__(self, model):
+        now = every_tensor(model)
+        self.tensors = {name: tensor.clone() for name, tensor in now.items()}
+        self._parameters = {name for name, _ in model.named_parameters()}
+        self._versions = {name: tensor._version for name, tensor in now.items()}
+
+    def changed(self, state):
+        """Returns the names of those that differ in `state`, every_tensor() of later, and of
+        buffers that were written, if only with what they held: the least value of many relus stays
+        zero. Parameters that were stay parameters that vary.
+        """
+        return [
+            name
+            for name, tensor in self.tensors.items()
+            if not values.same_bytes(tensor, state[name])
+            or name not in self._parameters
+            and state[name]._version != self._versions[name]
+        ]
+
+
 class Restorer:
     """Puts back the tensors of modules that forward changes."""
 
@@ -72,8 +101,10 @@ class Restorer:
 
 def randomise_constant(model, seed):
     """Gives random values to parameters and running statistics whose elements are all equal:
-    between 0.5 and 1.5 times the element if it is not zero, otherwise within 0.25 of zero. Returns
-    their elements by name.
+    between 0.5 and 1.5 times the element; within 0.25 of zero for zeros; for elements so small that
+    a branch which they scale would hardly show in outputs, between 0.5 and 1.5 times _ORDINARY,
+    with the element's sign. Parameters whose elements differ and are all below _HARDLY_TRAINED are
+    scaled up to that size. Returns by name what they were: the element, or all.
     """
     drawn = {}
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
@@ -87,19 +118,31 @@ def randomise_constant(model, seed):
         seen.add(id(tensor))
         data = tensor.detach()
         value = data.flatten()[0].item()
-        if value != value or abs(value) == float("inf") or not bool((data == value).all()):
+        if value != value or abs(value) == float("inf"):
+            continue
+        if not bool((data == value).all()):
+            if running or torch.finfo(data.dtype).bits == 8:
+                continue
+            largest = max(abs(end.item()) for end in torch.aminmax(data))
+            if 0 < largest < _HARDLY_TRAINED:
+                drawn[name] = data.clone()
+                data.mul_(2.0 ** math.floor(math.log2(_ORDINARY / largest)))
             continue
         share = torch.rand(data.shape, generator=generator, dtype=torch.float32) - 0.5
-        data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
+        if 0 < abs(value) < _FAINT:
+            data.copy_(math.copysign(_ORDINARY, value) * (1 + share))
+        else:
+            data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
         drawn[name] = value
     return drawn
 
 
 def varies(name, tensor, changed_names, device):
     """Returns True if the judge may change a tensor of the state from call to call: a
-    floating-point parameter on the module's device that forward itself does not change.
+    floating-point or complex parameter on the module's device that forward itself does not change.
     """
-    is_parameter = isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point
+    has_fractions = tensor.dtype.is_floating_point or tensor.is_complex()
+    is_parameter = isinstance(tensor, torch.nn.Parameter) and has_fractions
     return is_parameter and tensor.device.type == device and name not in changed_names
 
 
