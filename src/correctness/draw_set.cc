@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/trace.h"
@@ -58,6 +59,19 @@ void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws)
     (*draws)[i].reason = fmt::format("left out for the time: one draw takes {:.1f} s here", draw_s);
   }
   if (!left_out.empty()) budget.cut(draw_s, draws->size() - left_out.size(), draws->size());
+}
+
+// Drops all draws but the ordinary ones, on which `errors` were learned, if rounding scatters the
+// reference's outputs.
+void LeaveOutScattered(const Oracle& oracle, std::span<const ReferenceError> errors,
+                       std::vector<Draw>* draws) {
+  const std::string why = ScatteredOutputs(errors, FinestClass(oracle.plan()));
+  if (why.empty()) return;
+  for (Draw& draw : *draws)
+    if (draw.kind != DrawKind::kOrdinary && !draw.dropped) {
+      draw.dropped = true;
+      draw.reason = why;
+    }
 }
 
 std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
@@ -276,6 +290,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       LeaveOut(budget, set.draw_s_, &set.draws_);
     }
     Draw& draw = set.draws_[i];
+    if (i == kOrdinaryDraws) LeaveOutScattered(oracle, set.errors_, &set.draws_);
     if (draw.dropped) continue;
     draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
     draw.reason = ReasonToLeaveOut(oracle, draw, skip);

@@ -69,18 +69,6 @@ StateCheck CompareState(const ModuleState& expected, std::span<const std::byte> 
   return check;
 }
 
-std::string NoteOfScatteredState(std::span<const ReferenceError> errors) {
-  // State is held to about a thousandth (kRequired).
-  constexpr double kScattered = 0.01;
-  for (const ReferenceError& error : errors)
-    if (error.element_relative > kScattered)
-      return fmt::format(
-          "what forward changes in its module is not compared: the reference's own outputs are off "
-          "by {:.2g} of their scale from float64",
-          error.element_relative);
-  return {};
-}
-
 HostResult<StateCheck> CheckState(Oracle& oracle, LiveHost& host, uint32_t slot, uint32_t master,
                                   const CompareRule& rule, double timeout_s) {
   const Span span("compare the module's state");

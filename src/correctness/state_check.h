@@ -24,10 +24,6 @@ struct StateCheck {
 StateCheck CompareState(const ModuleState& expected, std::span<const std::byte> held, uint64_t bits,
                         const CompareRule& rule);
 
-// Returns the note that state cannot be compared, since the reference's own outputs are off from
-// float64 by too much, and its state with them; empty: it can.
-std::string NoteOfScatteredState(std::span<const ReferenceError> errors);
-
 // Makes the host leave its blocks, and compares what the call of `slot`, on the draw in `master`,
 // left in its module. Errors: trouble of a host.
 HostResult<StateCheck> CheckState(Oracle& oracle, LiveHost& host, uint32_t slot, uint32_t master,

@@ -25,6 +25,11 @@ inline constexpr double kBoundMax = 0.25;
 // A reference with a larger norm-wise relative error against float64 cannot judge anything.
 inline constexpr double kReferenceErrorMax = 0.125;
 
+// A reference that is norm-wise off by more, and by more than 64 units of roundoff, tells mistakes
+// from rounding on ordinary draws alone. Rounding moves each of its elements then: batch norms of
+// two values return 1 or -1 by the sign of their difference.
+inline constexpr double kScatteredFrom = 0.01, kScatteredFromRoundoffs = 64;
+
 struct ErrorBounds {
   double norm = 0;
   double element = 0;

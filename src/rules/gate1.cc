@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "rules/elements.h"
@@ -326,6 +327,18 @@ std::string OffFromFloat64(const ReferenceError& error, const std::string& outpu
   if (!(error.element_relative <= kReferenceErrorMax))
     return fmt::format("the reference itself is off by {:.2g} of its scale at an element of {}",
                        error.element_relative, output);
+  return {};
+}
+
+std::string ScatteredOutputs(std::span<const ReferenceError> errors, PrecisionClass native) {
+  if (native == PrecisionClass::kExact) return {};
+  const double from = std::max(kScatteredFrom, kScatteredFromRoundoffs * UnitRoundoff(native));
+  for (const ReferenceError& error : errors)
+    if (error.norm_relative > from)
+      return fmt::format(
+          "on ordinary values the reference's own outputs are off by {:.2g} of their norm from "
+          "float64",
+          error.norm_relative);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,11 @@ bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string
 std::string OffFromFloat64(const ReferenceError& error, const std::string& output);
 // Returns how many elements of the reference's output are numbers: neither NaN nor infinite.
 int64_t CountNumbers(const OutputView& output);
+
+// Returns in words how far float32, or the finest class `native` of an output, scatters the
+// reference's outputs on ordinary draws, where that hides mistakes on other draws and in its state;
+// else empty.
+std::string ScatteredOutputs(std::span<const ReferenceError> errors, PrecisionClass native);
 
 // One of the inputs of a failing call, for its hint.
 struct InputView {
