@@ -153,7 +153,7 @@ class Checks {
 
   void Conclude(Part part, bool has_truth, const JudgeKernels::Measured& measured) {
     const OutputView& view = outputs_[part.output].view;
-    if (FeelsDenormals(measured, view.dtype)) return Settle(part, std::nullopt);
+    if (DenormalsDecide(measured, view.dtype)) return Settle(part, std::nullopt);
     ReferenceError learned = calls_[part.call].errors[part.output];
     if (!has_truth)
       return Settle(part, ConcludeWithReference(view, rule_, learned, ErrorsOf(measured)));
@@ -171,6 +171,11 @@ class Checks {
 };
 
 }  // namespace
+
+bool DenormalsDecide(const JudgeKernels::Measured& measured, DType dtype) {
+  const bool exact = measured.kinds_agree && measured.norm == 0 && measured.element == 0;
+  return !exact && FeelsDenormals(measured, dtype);
+}
 
 std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
                                                         const HostOutputs& outputs,

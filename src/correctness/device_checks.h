@@ -9,6 +9,7 @@
 
 #include "correctness/call_check.h"
 #include "correctness/draw_set.h"
+#include "gpu/judge_kernels.h"
 
 namespace assay {
 
@@ -18,6 +19,10 @@ struct CheckedCall {
   bool ordinary;                           // its values are an ordinary draw
   std::span<const ReferenceError> errors;  // of the reference on such values, one an output
 };
+
+// Whether denormals may decide about an output: the device's errors are without regard to them, and
+// at least as large as those with it.
+bool DenormalsDecide(const JudgeKernels::Measured& measured, DType dtype);
 
 // Returns CheckCall's result for each call that is plainly right, and nullopt for each that the
 // host must check. Returns an empty list if outputs lie on the host, or the problem's own check
