@@ -72,6 +72,14 @@ std::string HintAboutUntouched(const Oracle& oracle, const std::byte* written, u
   return {};
 }
 
+const ArgumentSpec* OutputOf(const wire::Plan& plan, size_t number) {
+  const ArgumentSpec* output = nullptr;
+  ForEachOutput(plan, [&](const ArgumentSpec& each) {
+    if (number-- == 0) output = &each;
+  });
+  return output;
+}
+
 // The rows of a call's output on the host, with those of the inputs beside them.
 class RowsOnHost {
  public:
@@ -102,16 +110,17 @@ class RowsOnHost {
  private:
   void ReadInputs(const Oracle& oracle, uint32_t master, const WrongRows& wrong) {
     const wire::Plan& plan = oracle.plan();
-    const ArgumentSpec* output = nullptr;
-    ForEachOutput(plan, [&, number = size_t{0}](const ArgumentSpec& each) mutable {
-      if (number++ == wrong.output) output = &each;
-    });
+    const ArgumentSpec* output = OutputOf(plan, wrong.output);
     for (uint32_t i = 0; i < plan.argument_count; ++i) {
       const ArgumentSpec& input = plan.arguments[i];
-      if (input.role != Role::kInput || input.kind != wire::Kind::kTensor || input.rank == 0 ||
-          input.shape[0] != output->shape[0] || input.size_bytes == 0)
+      if (input.role != Role::kInput || input.kind != wire::Kind::kTensor ||
+          input.rank < wrong.leading || input.size_bytes == 0 ||
+          !std::equal(input.shape, input.shape + wrong.leading, output->shape))
         continue;
-      const uint64_t row_bytes = input.size_bytes / static_cast<uint64_t>(input.shape[0]);
+      const auto rows = std::accumulate(
+          input.shape, input.shape + wrong.leading, uint64_t{1},
+          [](uint64_t count, int64_t size) { return count * static_cast<uint64_t>(size); });
+      const uint64_t row_bytes = input.size_bytes / rows;
       std::vector<std::byte>& bytes =
           read_.emplace_back(static_cast<uint64_t>(wrong.rows.shape[0]) * row_bytes);
       oracle.Read(wire::Region::kInputs, master,
@@ -208,8 +217,8 @@ std::vector<std::byte> PoisonFor(const OutputView& view) {
 // Returns their faults; nullopt if these rows are right, or rounding may explain them: the whole
 // output tells.
 std::optional<CallCheck> CheckRows(const RowsOnHost& rows, const WrongRows& wrong,
-                                   const CompareRule& rule, const ReferenceError& error,
-                                   const HintContext& context) {
+                                   const ArgumentSpec& output, const CompareRule& rule,
+                                   const ReferenceError& error, const HintContext& context) {
   const OutputView& view = rows.view();
   ReferenceError learned = error;
   const bool ordinary = context.draw_kind == DrawKindName(DrawKind::kOrdinary);
@@ -217,7 +226,7 @@ std::optional<CallCheck> CheckRows(const RowsOnHost& rows, const WrongRows& wron
                                 ? CompareWithOracle(view, rule, ordinary ? &learned : nullptr)
                                 : CompareWithReference(view, rule, error);
   if (result.passed || !result.mismatch || MayBeRounding(view, rule)) return std::nullopt;
-  result.mismatch->index.at(0) += wrong.first_row;
+  result.mismatch->index = IndexInOutput(wrong, output, std::move(result.mismatch->index));
   const std::vector<std::byte> poison = PoisonFor(view);
   HintContext full = context;
   full.poison = poison.data();
@@ -249,7 +258,8 @@ CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host,
     if (check) return *check;
   const auto wrong = FindWrongRows(oracle, live, host.outputs, call, rule);
   auto of_rows = wrong ? CheckRows(RowsOnHost(oracle, live, host.outputs, call, *wrong), *wrong,
-                                   rule, errors[wrong->output], context)
+                                   *OutputOf(oracle.plan(), wrong->output), rule,
+                                   errors[wrong->output], context)
                        : std::nullopt;
   CallCheck check = of_rows ? std::move(*of_rows)
                             : CheckOutputs(oracle, live.Written(host.outputs, slot), master,

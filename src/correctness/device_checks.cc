@@ -28,24 +28,6 @@ std::vector<Output> OutputsOf(const wire::Plan& plan) {
 // Outputs up to this size are looked at whole on the host, larger ones in parts of about that size.
 constexpr uint64_t kWholeBytesMax = uint64_t{128} << 20, kPartBytes = uint64_t{32} << 20;
 
-// All rows of an output, in parts.
-std::vector<WrongRows> PartsOf(const ArgumentSpec& output, size_t number) {
-  const int64_t rows = output.shape[0];
-  const uint64_t row_bytes = output.size_bytes / static_cast<uint64_t>(rows);
-  const auto step = static_cast<int64_t>(std::max<uint64_t>(1, kPartBytes / row_bytes));
-  std::vector<WrongRows> parts;
-  for (int64_t row = 0; row < rows; row += step) {
-    ArgumentSpec part = output;
-    const auto first = static_cast<uint64_t>(row);
-    part.shape[0] = std::min(step, rows - row);
-    part.size_bytes = static_cast<uint64_t>(part.shape[0]) * row_bytes;
-    part.offset += first * row_bytes;
-    part.oracle_offset += first * (row_bytes / wire::ElementBytes(output.dtype)) * sizeof(double);
-    parts.push_back({part, number, row});
-  }
-  return parts;
-}
-
 // One output of one call that is being compared.
 struct Part {
   size_t call, output;
@@ -171,6 +153,39 @@ class Checks {
 };
 
 }  // namespace
+
+std::vector<WrongRows> PartsOf(const ArgumentSpec& output, size_t number) {
+  uint32_t leading = 1;
+  int64_t rows = output.shape[0];
+  while (leading + 1 < output.rank && output.size_bytes / static_cast<uint64_t>(rows) > kPartBytes)
+    rows *= output.shape[leading++];
+  const uint64_t row_bytes = output.size_bytes / static_cast<uint64_t>(rows);
+  const auto step = static_cast<int64_t>(std::max<uint64_t>(1, kPartBytes / row_bytes));
+  ArgumentSpec part = output;
+  part.rank = output.rank - leading + 1;
+  std::copy(output.shape + leading, output.shape + output.rank, part.shape + 1);
+  std::vector<WrongRows> parts;
+  for (int64_t row = 0; row < rows; row += step) {
+    const auto first = static_cast<uint64_t>(row);
+    part.shape[0] = std::min(step, rows - row);
+    part.size_bytes = static_cast<uint64_t>(part.shape[0]) * row_bytes;
+    part.offset = output.offset + first * row_bytes;
+    part.oracle_offset = output.oracle_offset +
+                         first * (row_bytes / wire::ElementBytes(output.dtype)) * sizeof(double);
+    parts.push_back({part, number, leading, row});
+  }
+  return parts;
+}
+
+std::vector<int64_t> IndexInOutput(const WrongRows& wrong, const ArgumentSpec& output,
+                                   std::vector<int64_t> index) {
+  int64_t row = index.at(0) + wrong.first_row;
+  std::vector<int64_t> leading(wrong.leading);
+  for (size_t i = wrong.leading; i-- > 0; row /= output.shape[i])
+    leading[i] = row % output.shape[i];
+  leading.insert(leading.end(), index.begin() + 1, index.end());
+  return leading;
+}
 
 bool DenormalsDecide(const JudgeKernels::Measured& measured, DType dtype) {
   const bool exact = measured.kinds_agree && measured.norm == 0 && measured.element == 0;

@@ -32,12 +32,20 @@ std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, co
                                                         std::span<const CheckedCall> calls,
                                                         const CompareRule& rule);
 
-// The first rows of an output that the host must look at.
+// The first rows of an output that the host must look at. Its first `leading` dimensions count as
+// one, along which it has rows.
 struct WrongRows {
   wire::ArgumentSpec rows;  // as an output of its own
   size_t output = 0;        // its number among the outputs
-  int64_t first_row = 0;    // along the output's first dimension
+  uint32_t leading = 1;
+  int64_t first_row = 0;
 };
+// Returns all rows of an output, in parts of about 32 MiB: by as many leading dimensions as that
+// takes, but not by the last of several. The output has elements and a dimension.
+std::vector<WrongRows> PartsOf(const wire::ArgumentSpec& output, size_t number);
+// Returns where an element of those rows is in the output.
+std::vector<int64_t> IndexInOutput(const WrongRows& wrong, const wire::ArgumentSpec& output,
+                                   std::vector<int64_t> index);
 // Returns such rows of a call that is not plainly right; nullopt where its outputs are small enough
 // to be looked at whole, are no floating-point numbers, or where no part of them is wrong alone.
 std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& live,
