@@ -134,14 +134,16 @@ Error TooLarge(Host& host, const OracleOptions& options, const CallBytes& call) 
   const auto needed = static_cast<double>(NeededBytes(options, call));
   const auto memory = static_cast<double>(options.memory_bytes);
   const std::string set = SetForShare(host, memory / needed, options.timeout_s);
-  return {
-      ErrorKind::kUnjudged,
-      fmt::format("this problem needs about {:.1f} GB to be judged and may take {:.1f} GB: "
-                  "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
-                  needed / 1e9, memory / 1e9, static_cast<double>(call.inputs) / 1e9,
-                  static_cast<double>(call.weights) / 1e9, static_cast<double>(call.outputs) / 1e9,
-                  set.empty() ? "" : " It would fit with ", set),
-      ErrorCode::kTooLarge};
+  return {ErrorKind::kUnjudged,
+          fmt::format(
+              "this problem needs about {:.1f} GB to be judged and may take {:.1f} GB: "
+              "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs, {:.2f} GB of "
+              "intermediate tensors.{}{}",
+              needed / 1e9, memory / 1e9, static_cast<double>(call.inputs) / 1e9,
+              static_cast<double>(call.weights) / 1e9, static_cast<double>(call.outputs) / 1e9,
+              static_cast<double>(call.working - std::min(call.working, call.outputs)) / 1e9,
+              set.empty() ? "" : " It would fit with ", set),
+          ErrorCode::kTooLarge};
 }
 
 }  // namespace assay
