@@ -291,6 +291,18 @@ class RequestsTest(JudgeCase):
         words = [m["words"] for m in self.catalog["mutants"] if m["words"].startswith("tanh")]
         self.assertEqual(self.mutate(words[0]), (1, 0))
 
+    def test_calls_of_a_loop_stand_for_all_calls_of_their_line(self):
+        # Without the loop's products 20 of 21 are saved. Only some of the calls have mutants.
+        source = """y = x @ x
+        for _ in range(20):
+            y = y + 1e-9 * (x @ x)
+        return y"""
+        self.audit(problem(source, inputs="[torch.randn(256, 256)]"), 1)
+        words = "drops its second term"
+        terms = [m for m in self.catalog["mutants"] if words in m["words"]]
+        self.assertLess(len(terms), 20)
+        self.assertGreater(sum(m["time_share"] for m in terms), 0.8)
+
     def test_operators_alone_that_cannot_be_mutated_so_change_nothing(self):
         # Without its second operand, a number, the sum has no other term.
         self.audit(problem("return x + 1"), 1)

@@ -121,9 +121,11 @@ void AddCorrectness(AskedTerms& asked, CLI::App& command) {
                   "compared: compared (default), in candidates in Python, or ignored")
       ->check(CLI::IsMember({"compared", "ignored"}));
   command
-      .add_option("--special-values", asked.special_values,
-                  "If outputs differ where inputs are NaN or infinite: noted, or required, which "
-                  "makes the candidate wrong (default: the problem's; else noted)")
+      .add_option(
+          "--special-values", asked.special_values,
+          "If outputs differ where inputs are NaN or infinite: noted, or required, which "
+          "makes the candidate wrong (default: the problem's; else required where the reference "
+          "asks which elements are NaN or infinite)")
       ->check(CLI::IsMember({"noted", "required"}));
   command.add_option("--skip-draws", asked.skip_draws,
                      "Kinds of draws to leave out, with commas, such as ties,huge-scale "

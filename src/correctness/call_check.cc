@@ -187,10 +187,18 @@ PrecisionClass FinestClass(const wire::Plan& plan) {
 }
 
 Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
-                            const std::string& asked_tolerance, PrecisionClass finest) {
+                            const std::string& asked_tolerance, const Oracle& oracle) {
+  return RuleFor(problem, asked_precision, asked_tolerance, FinestClass(oracle.plan()),
+                 oracle.description().asks_for_nan);
+}
+
+Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
+                            const std::string& asked_tolerance, PrecisionClass finest,
+                            bool asks_for_nan) {
   CompareRule rule;
   rule.required = finest;
-  rule.special_values = problem.special_values == "required";
+  rule.special_values =
+      problem.special_values.empty() ? asks_for_nan : problem.special_values == "required";
   const std::string& precision = asked_precision.empty() ? problem.precision : asked_precision;
   if (!precision.empty()) {
     const auto required = PrecisionClassFromName(precision);

@@ -20,8 +20,13 @@ PrecisionClass FinestClass(const wire::Plan& plan);
 
 // Returns the rule for comparing outputs: as asked, otherwise the suite's, otherwise the outputs'
 // own class. Errors (kUsage): no such class or tolerance.
+// `asks_for_nan`: unless the problem says otherwise, outputs must be right on them.
 Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
-                            const std::string& asked_tolerance, PrecisionClass finest);
+                            const std::string& asked_tolerance, PrecisionClass finest,
+                            bool asks_for_nan = false);
+// The same for the oracle's reference.
+Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
+                            const std::string& asked_tolerance, const Oracle& oracle);
 
 // Returns the view of an output as its plan describes it, without addresses.
 OutputView ViewOf(const wire::ArgumentSpec& argument);

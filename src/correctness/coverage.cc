@@ -1,8 +1,11 @@
 #include "correctness/coverage.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,17 +17,25 @@ namespace {
 
 using wire::DrawKind;
 
-// The draws in the order in which they are tried: what shows most comes first.
-std::vector<size_t> OrderOf(const DrawSet& draws, const CompareRule& rule) {
-  std::vector<size_t> order;
+// Kinds that a few values do not tell, in the order in which they are tried: what shows most comes
+// first.
+constexpr DrawKind kPlain[] = {DrawKind::kOrdinary, DrawKind::kSigns, DrawKind::kPatch};
+
+struct Order {
+  std::vector<size_t> draws;
+  size_t plain = 0;  // the first of these
+};
+
+Order OrderOf(const DrawSet& draws, const CompareRule& rule) {
+  Order order;
   const auto add = [&](auto&& wanted) {
     for (size_t i = 0; i < draws.draws().size(); ++i)
-      if (!draws.draws()[i].dropped && wanted(draws.draws()[i].kind)) order.push_back(i);
+      if (!draws.draws()[i].dropped && wanted(draws.draws()[i].kind)) order.draws.push_back(i);
   };
-  add([](DrawKind kind) { return kind == DrawKind::kOrdinary; });
-  add([](DrawKind kind) { return kind == DrawKind::kSigns; });
+  for (const DrawKind kind : kPlain) add([kind](DrawKind other) { return other == kind; });
+  order.plain = order.draws.size();
   add([&](DrawKind kind) {
-    return kind != DrawKind::kOrdinary && kind != DrawKind::kSigns &&
+    return std::ranges::find(kPlain, kind) == std::end(kPlain) &&
            (kind != DrawKind::kSpecialValues || rule.special_values);
   });
   return order;
@@ -48,7 +59,8 @@ HostResult<OperatorCoverage> CoverageOf(const MutantCatalog& catalog, const Cove
   std::vector<bool> changed(mutants.size()), left(mutants.size());
   const std::vector<size_t> order = FirstOfEach(mutants);
   bool any = !mutants.empty();
-  for (size_t draw = 0; draw < steps.draws && any; ++draw) {
+  std::vector<std::string> only_on(mutants.size());
+  for (size_t draw = 0; draw < steps.kinds.size() && any; ++draw) {
     if (!steps.is_over())
       if (auto shown = steps.show(draw); !shown) return std::unexpected(shown.error());
     any = false;
@@ -62,34 +74,44 @@ HostResult<OperatorCoverage> CoverageOf(const MutantCatalog& catalog, const Cove
       if (!ran) return std::unexpected(ran.error());
       changed[m] = changed[m] || ran->changed;
       if (!ran->passed) mutants[m].result = MutantResult::kKilled;
+      if (!ran->passed && draw >= steps.plain) only_on[m] = steps.kinds[draw];
       any = any || ran->passed;
     }
   }
   std::vector<bool> not_tried(catalog.operators.size());
-  std::vector<double> saved(catalog.operators.size());  // by survivors, the most
+  // What saves the most, of what passes all draws, or the plain ones.
+  std::vector<UnseenOperator> holes(catalog.operators.size());
   for (size_t m = 0; m < mutants.size(); ++m) {
-    if (mutants[m].result == MutantResult::kKilled) continue;
-    if (left[m] && mutants[m].operator_number >= 0)
-      not_tried[static_cast<size_t>(mutants[m].operator_number)] = true;
-    if (left[m] || !changed[m]) mutants[m].result = MutantResult::kEquivalent;
-    if (mutants[m].result == MutantResult::kEquivalent || mutants[m].operator_number < 0) continue;
-    double& most = saved[static_cast<size_t>(mutants[m].operator_number)];
-    most = std::max(most, catalog.time_shares[m]);
+    MutantRecord& mutant = mutants[m];
+    const bool killed = mutant.result == MutantResult::kKilled;
+    if (!killed && (left[m] || !changed[m])) mutant.result = MutantResult::kEquivalent;
+    if (mutant.operator_number < 0 || (killed && only_on[m].empty())) continue;
+    const auto of = static_cast<size_t>(mutant.operator_number);
+    not_tried[of] = not_tried[of] || (!killed && left[m]);
+    if (mutant.result == MutantResult::kEquivalent) continue;
+    UnseenOperator& most = holes[of];
+    const double share = catalog.time_shares[m];
+    const bool is_more =
+        share > most.time_share || (share == most.time_share && only_on[m] < most.only_on);
+    if (!most.mutant.empty() && !is_more) continue;
+    most = {{}, 0, mutant.words, share, only_on[m]};
   }
   std::vector<OperatorRecord> operators = catalog.operators;
   CoverOperators(mutants, &operators);
   OperatorCoverage coverage;
   for (size_t i = 0; i < operators.size(); ++i) {
     const OperatorRecord& one = operators[i];
-    const bool unseen = one.result == OperatorResult::kUnseen;
     if (one.result == OperatorResult::kRedundant && !not_tried[i]) continue;
     ++coverage.operators;
-    if (unseen)
-      coverage.unseen.push_back({one.name, one.line, one.mutant, saved[i]});
-    else if (not_tried[i])
+    if (UnseenOperator& hole = holes[i]; !hole.mutant.empty()) {
+      hole.name = one.name;
+      hole.line = one.line;
+      coverage.unseen.push_back(std::move(hole));
+    } else if (not_tried[i]) {
       ++coverage.not_tried;
-    else
+    } else {
       ++coverage.seen;
+    }
   }
   return coverage;
 }
@@ -99,13 +121,13 @@ HostResult<std::optional<OperatorCoverage>> LookAtOperators(Oracle& oracle, cons
                                                             double seconds) {
   // A list of mutants takes about three calls, and each mutant one.
   constexpr double kDrawsLeast = 4;
-  const std::vector<size_t> order = OrderOf(draws, rule);
+  const Order order = OrderOf(draws, rule);
   if (oracle.on_device() || oracle.slots_max() < 2 || oracle.description().own_check ||
-      !draws.degenerate().empty() || order.empty() || kDrawsLeast * draws.draw_s() > seconds)
+      !draws.degenerate().empty() || order.draws.empty() || kDrawsLeast * draws.draw_s() > seconds)
     return std::nullopt;
   const Span span("coverage of operators");
   const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(seconds * 1e9);
-  const auto first = draws.Master(oracle, order.front());
+  const auto first = draws.Master(oracle, order.draws.front());
   if (!first) return std::unexpected(first.error());
   const auto text = oracle.ListMutants(*first, Oracle::Mutants::kOperators);
   if (!text) return std::unexpected(text.error());
@@ -114,9 +136,11 @@ HostResult<std::optional<OperatorCoverage>> LookAtOperators(Oracle& oracle, cons
   uint32_t master = *first;
   size_t shown = 0;
   CoverageSteps steps;
-  steps.draws = order.size();
+  for (const size_t draw : order.draws)
+    steps.kinds.emplace_back(DrawKindName(draws.draws()[draw].kind));
+  steps.plain = order.plain;
   steps.show = [&](size_t draw) -> HostResult<void> {
-    shown = order[draw];
+    shown = order.draws[draw];
     const auto made = draws.Master(oracle, shown);
     if (!made) return std::unexpected(made.error());
     master = *made;

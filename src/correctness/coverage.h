@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "correctness/draw_set.h"
 #include "correctness/mutants.h"
@@ -18,16 +20,19 @@ struct MutantOnDraw {
   bool passed = true;    // the draw does not tell it from the reference
 };
 
-// The steps of LookAtOperators, for tests. `show` makes a draw ready, by its place in the order;
-// `run` runs a mutant on it; `is_over` says that the time has ended.
+// The steps of LookAtOperators, for tests. `kinds` are those of the draws in their order; of the
+// first `plain` a glance at a few values does not tell the kind. `show` makes a draw ready, by its
+// place in the order; `run` runs a mutant on it; `is_over` says that the time has ended.
 struct CoverageSteps {
-  size_t draws = 0;
+  std::vector<std::string> kinds;
+  size_t plain = 0;
   std::function<HostResult<void>(size_t draw)> show;
   std::function<HostResult<MutantOnDraw>(size_t mutant)> run;
   std::function<bool()> is_over;
 };
 // Runs each mutant on draw after draw until one shows it, the first of each operator before the
-// second of any. Operators without a mutant that changes an output do not count.
+// second of any. Operators without a mutant that changes an output do not count. One that only
+// draws after the plain ones show is not seen.
 HostResult<OperatorCoverage> CoverageOf(const MutantCatalog& catalog, const CoverageSteps& steps);
 
 // Runs the mutants of the reference's operators on the draws, for `seconds` at most, but for the

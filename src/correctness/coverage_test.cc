@@ -33,8 +33,11 @@ MutantCatalog CatalogOf(int operators) {
 // Draws on which some mutants pass, and some change nothing.
 class FakeDraws {
  public:
-  explicit FakeDraws(size_t draws) {
-    steps_.draws = draws;
+  // The last ones are `unusual`.
+  explicit FakeDraws(size_t draws, size_t unusual = 0) {
+    steps_.kinds.assign(draws - unusual, "ordinary");
+    steps_.kinds.resize(draws, "huge-scale");
+    steps_.plain = draws - unusual;
     steps_.show = [this](size_t draw) -> HostResult<void> {
       shown_ = draw;
       return {};
@@ -79,6 +82,35 @@ TEST(CoverageTest, AMutantThatPassesEveryDrawIsUnseen) {
   EXPECT_EQ(coverage->unseen[0].line, 2);
   EXPECT_EQ(coverage->unseen[0].mutant, "is left out");
   EXPECT_EQ(coverage->unseen[0].time_share, 0.125);
+}
+
+TEST(CoverageTest, AMutantThatUnusualDrawsAloneShowIsUnseen) {
+  FakeDraws draws(3, 1);
+  draws.passing = {{2, 0}, {2, 1}};
+  MutantCatalog catalog = CatalogOf(2);
+  catalog.time_shares[2] = 0.5;
+  const auto coverage = CoverageOf(catalog, draws.steps());
+  ASSERT_TRUE(coverage);
+  EXPECT_EQ(coverage->seen, 1);
+  ASSERT_THAT(coverage->unseen, SizeIs(1));
+  EXPECT_EQ(coverage->unseen[0].line, 2);
+  EXPECT_EQ(coverage->unseen[0].only_on, "huge-scale");
+  EXPECT_EQ(coverage->unseen[0].time_share, 0.5);
+}
+
+TEST(CoverageTest, OfTwoHolesTheOneThatSavesMoreIsTold) {
+  FakeDraws draws(2, 1);
+  draws.passing = {{0, 0}, {1, 0}, {1, 1}};
+  MutantCatalog catalog = CatalogOf(1);
+  auto coverage = CoverageOf(catalog, draws.steps());
+  ASSERT_TRUE(coverage);
+  ASSERT_THAT(coverage->unseen, SizeIs(1));
+  EXPECT_EQ(coverage->unseen[0].only_on, "");  // as much, and no draw shows it
+  catalog.time_shares[0] = 0.5;
+  coverage = CoverageOf(catalog, draws.steps());
+  ASSERT_TRUE(coverage);
+  ASSERT_THAT(coverage->unseen, SizeIs(1));
+  EXPECT_EQ(coverage->unseen[0].only_on, "huge-scale");
 }
 
 TEST(CoverageTest, AnOperatorThatMayBeSkippedDoesNotCount) {

@@ -65,7 +65,7 @@ void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws)
 // reference's outputs.
 void LeaveOutScattered(const Oracle& oracle, std::span<const ReferenceError> errors,
                        std::vector<Draw>* draws) {
-  const std::string why = ScatteredOutputs(errors, FinestClass(oracle.plan()));
+  const std::string why = ScatterOf(errors, FinestClass(oracle.plan())).words;
   if (why.empty()) return;
   for (Draw& draw : *draws)
     if (draw.kind != DrawKind::kOrdinary && !draw.dropped) {
@@ -206,7 +206,7 @@ class Learning {
         Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
           RaiseTo(there->errors[output], learned);
         });
-        return {};
+        return RefuseScattered(oracle);
       }
     const Span of_this_draw("errors of a draw, on the host");
     // Under allclose the native output alone is what counts, however far from float64.
@@ -223,7 +223,7 @@ class Learning {
     Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
       CompareWithOracle(views[output], rule_, learned);
     });
-    return {};
+    return RefuseScattered(oracle);
   }
 
  private:
@@ -234,6 +234,12 @@ class Learning {
     if (const std::string advice = oracle.AdviceOnManyAnswers(); !advice.empty())
       return "; " + advice;
     return rule_.allclose ? "" : std::string(kOnlyRounding);
+  }
+
+  HostResult<void> RefuseScattered(const Oracle& oracle) const {
+    const Scatter scatter = ScatterOf(errors_, FinestClass(oracle.plan()));
+    if (rule_.allclose || !scatter.meaningless) return {};
+    return MeaninglessReference(scatter.words + AdviceOn(oracle, scatter.words));
   }
 
   // Of random signs timed calls have but one draw to learn from: those of ordinary ones count, too.

@@ -228,10 +228,10 @@ std::string WithOption(const CallCheck& check, const Gate1Setup& setup, LiveHost
 // Makes the first draw's call once more, and compares what it leaves in its module.
 HostResult<void> PassState(const Gate1Setup& setup, LiveHost& host, const Place& place,
                            Correctness* correctness) {
-  if (const std::string why = ScatteredOutputs(setup.draws.reference_errors(),
-                                               FinestClass(setup.oracle.plan()));
-      !why.empty()) {
-    correctness->note = "what forward changes in its module is not compared: " + why;
+  if (const Scatter scatter =
+          ScatterOf(setup.draws.reference_errors(), FinestClass(setup.oracle.plan()));
+      !scatter.words.empty()) {
+    correctness->note = "what forward changes in its module is not compared: " + scatter.words;
     return {};
   }
   const auto master = setup.constant_weights ? setup.draws.MasterOfConstant(setup.oracle, 0)

@@ -29,7 +29,7 @@ struct ProblemRequest {
   std::string flops, bytes;
   std::string operands;  // dtype of what is multiplied, likewise; empty: that of the first output
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
-  std::string special_values;           // "required": right on NaN and infinities, too
+  std::string special_values;           // on NaN and infinities: "required", "noted", or empty
   WeightsKind weights = WeightsKind::kVaried;
   bool ignores_state = false;  // what forward changes in its module is not compared
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
@@ -48,6 +48,7 @@ struct ProblemDescription {
   bool changes_state = false;   // forward changes tensors of its module
   // get_inputs() gives the same values under every seed; own_values: the judge's take their place.
   bool same_values = false, own_values = false;
+  bool asks_for_nan = false;  // forward asks which elements are NaN or infinite
   // A note for verdicts on inputs that are not contiguous and weights that never vary; or empty.
   std::string layouts;
 };

@@ -281,7 +281,7 @@ Verdict SampleGpuVerdict() {
   verdict.sanitizer = SanitizerRecord{
       "memcheck", 25, {"Invalid __global__ write of size 4 bytes at divide<256>+0x90"}, ""};
   verdict.coverage =
-      OperatorCoverage{14, 12, 1, {{"add", 21, "add in line 21 drops its second term", 0.125}}};
+      OperatorCoverage{14, 12, 1, {{"add", 21, "add in line 21 drops its second term", 0.125, ""}}};
   verdict.sustained = SustainedRecord{
       "eager",
       10,

@@ -237,19 +237,20 @@ struct KernelRecord {
 };
 
 // An operator of the reference's forward that could be left out, or computed carelessly, without a
-// draw of gate 1 that shows it.
+// draw of gate 1 that shows it, or with unusual ones alone, which a kernel may tell by a glance.
 struct UnseenOperator {
   std::string name;       // PyTorch's: "add", "addmm"
   int line = 0;           // of the problem's file; 0: not known
-  std::string mutant;     // what passes every draw, in words
+  std::string mutant;     // what passes, in words
   double time_share = 0;  // of the forward's time, that the mutant saves
+  std::string only_on;    // the kind of unusual draw that shows it; empty: none does
 };
 
 // What gate 1's values show of the reference, measured with mutants of its operators
 // (correctness/coverage.h).
 struct OperatorCoverage {
   int operators = 0;  // that have a mutant which changes an output
-  int seen = 0;       // of these: all such mutants fail a draw
+  int seen = 0;       // of these: all such mutants fail a draw that no glance tells
   int not_tried = 0;  // of these: the time ended before
   std::vector<UnseenOperator> unseen;
 };

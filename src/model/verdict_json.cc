@@ -107,7 +107,8 @@ Json ToJson(const OperatorCoverage& coverage) {
     unseen.push_back({{"name", one.name},
                       {"line", one.line > 0 ? Json(one.line) : Json()},
                       {"mutant", one.mutant},
-                      {"time_share", one.time_share}});
+                      {"time_share", one.time_share},
+                      {"only_on", one.only_on.empty() ? Json() : Json(one.only_on)}});
   return {{"operators", coverage.operators},
           {"seen", coverage.seen},
           {"not_tried", coverage.not_tried},

@@ -315,7 +315,8 @@ OperatorCoverage ReadCoverage(const JsonNode& node) {
   node.At("unseen").ForEach([&](const JsonNode& one) {
     const JsonNode line = one.At("line");
     coverage.unseen.push_back({one.At("name").Text(), line.IsNull() ? 0 : line.Whole<int>(),
-                               one.At("mutant").Text(), one.At("time_share").Number()});
+                               one.At("mutant").Text(), one.At("time_share").Number(),
+                               one.At("only_on").TextOrNull()});
   });
   return coverage;
 }

@@ -249,8 +249,9 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
                     At(path, reader.SourceOf("weights"))));
   }
   ASSAY_ASSIGN_OR_RETURN(problem.special_values, reader.Text("special_values", false));
-  if (!problem.special_values.empty() && problem.special_values != "required") {
-    return UsageError(fmt::format("{}: 'special_values' must be \"required\", or left out",
+  if (!problem.special_values.empty() && problem.special_values != "required" &&
+      problem.special_values != "noted") {
+    return UsageError(fmt::format("{}: 'special_values' must be \"required\" or \"noted\"",
                                   At(path, reader.SourceOf("special_values"))));
   }
   ASSAY_ASSIGN_OR_RETURN(problem.sizes, reader.Sizes());

@@ -25,7 +25,7 @@ struct SuiteProblem {
   std::string flops, bytes;                                   // arithmetic on the file's constants
   std::string operands;  // dtype of what is multiplied; empty: that of the first output
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
-  std::string special_values;           // "required", or empty
+  std::string special_values;           // "required", "noted", or empty
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"
   bool allow_libraries = true;          // false: time in foreign libraries is a foul
   std::string precision;

@@ -91,7 +91,13 @@ ErrorBounds BoundsFor(PrecisionClass precision, PrecisionClass native, const Ref
     bounds.element = std::max(bounds.element, few_for(level) * constants.element_factor * u +
                                                   scaled * error.element_relative);
   }
-  return {std::min(bounds.norm, kBoundMax), std::min(bounds.element, kBoundMax)};
+  const double element_max =
+      IsScattered(error.norm_relative, native) ? kScatteredElementMax : kBoundMax;
+  return {std::min(bounds.norm, kBoundMax), std::min(bounds.element, element_max)};
+}
+
+bool IsScattered(double norm_relative, PrecisionClass native) {
+  return norm_relative > std::max(kScatteredFrom, kScatteredFromRoundoffs * UnitRoundoff(native));
 }
 
 }  // namespace assay

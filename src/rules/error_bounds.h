@@ -19,7 +19,8 @@ namespace assay {
 // true values are all zero may hold errors that are rounding at the scale of its neighbours.
 inline constexpr double kRowScaleFloor = 1.0 / 32;
 
-// No class accepts larger relative errors than this, however badly the reference does.
+// No class accepts larger relative errors than this, however badly the reference does, but at
+// elements of scattered outputs.
 inline constexpr double kBoundMax = 0.25;
 
 // A reference with a larger norm-wise relative error against float64 cannot judge anything.
@@ -29,6 +30,16 @@ inline constexpr double kReferenceErrorMax = 0.125;
 // from rounding on ordinary draws alone. Rounding moves each of its elements then: batch norms of
 // two values return 1 or -1 by the sign of their difference.
 inline constexpr double kScatteredFrom = 0.01, kScatteredFromRoundoffs = 64;
+
+// Elements of such an output may be off by this, within its norm's kBoundMax: a copy's are, now and
+// then. A row of zeros has elements that are off by more.
+inline constexpr double kScatteredElementMax = 0.5;
+
+// With a larger error on ordinary draws, and more than those units, not even these tell.
+inline constexpr double kScatteredMax = 0.03;
+
+// Whether a reference of class `native` is scattered by this norm-wise error.
+bool IsScattered(double norm_relative, PrecisionClass native);
 
 struct ErrorBounds {
   double norm = 0;

@@ -330,16 +330,20 @@ std::string OffFromFloat64(const ReferenceError& error, const std::string& outpu
   return {};
 }
 
-std::string ScatteredOutputs(std::span<const ReferenceError> errors, PrecisionClass native) {
-  if (native == PrecisionClass::kExact) return {};
-  const double from = std::max(kScatteredFrom, kScatteredFromRoundoffs * UnitRoundoff(native));
-  for (const ReferenceError& error : errors)
-    if (error.norm_relative > from)
-      return fmt::format(
-          "on ordinary values the reference's own outputs are off by {:.2g} of their norm from "
-          "float64",
-          error.norm_relative);
-  return {};
+Scatter ScatterOf(std::span<const ReferenceError> errors, PrecisionClass native) {
+  Scatter scatter;
+  if (native == PrecisionClass::kExact) return scatter;
+  const double least = kScatteredFromRoundoffs * UnitRoundoff(native);
+  for (const ReferenceError& error : errors) {
+    if (!IsScattered(error.norm_relative, native)) continue;
+    scatter.words = fmt::format(
+        "on ordinary values the reference's own outputs are off by {:.2g} of their norm from "
+        "float64",
+        error.norm_relative);
+    scatter.meaningless = error.norm_relative > std::max(kScatteredMax, least);
+    if (scatter.meaningless) break;
+  }
+  return scatter;
 }
 
 int64_t CountNumbers(const OutputView& output) {

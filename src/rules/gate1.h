@@ -126,10 +126,13 @@ std::string OffFromFloat64(const ReferenceError& error, const std::string& outpu
 // Returns how many elements of the reference's output are numbers: neither NaN nor infinite.
 int64_t CountNumbers(const OutputView& output);
 
-// Returns in words how far float32, or the finest class `native` of an output, scatters the
-// reference's outputs on ordinary draws, where that hides mistakes on other draws and in its state;
-// else empty.
-std::string ScatteredOutputs(std::span<const ReferenceError> errors, PrecisionClass native);
+// How far float32, or the finest class of an output, scatters the reference's outputs on ordinary
+// draws, where that hides mistakes.
+struct Scatter {
+  std::string words;         // empty: it does not
+  bool meaningless = false;  // it hides them on ordinary draws, not only on others and in its state
+};
+Scatter ScatterOf(std::span<const ReferenceError> errors, PrecisionClass native);
 
 // One of the inputs of a failing call, for its hint.
 struct InputView {

@@ -29,14 +29,23 @@ TestOutput Normal(std::vector<int64_t> shape) {
 // A copy of EfficientNet of batch norms over four values was wrong on one unusual draw or another.
 // A quantised output moves by a step here and there: unusual draws still tell its mistakes.
 TEST(ReferenceFitness, ScatteredOutputsAreOffAsAWhole) {
-  const ReferenceError fine{1e-6, 1e-4}, quantised{1e-4, 0.06}, scattered{0.05, 0.18};
-  const auto said = [](const std::vector<ReferenceError>& errors, PrecisionClass native) {
-    return ScatteredOutputs(errors, native);
+  const ReferenceError fine{1e-6, 1e-4}, quantised{1e-4, 0.06}, scattered{0.02, 0.08};
+  const auto scatter = [](const std::vector<ReferenceError>& errors, PrecisionClass native) {
+    return ScatterOf(errors, native);
   };
-  EXPECT_EQ(said({fine, quantised}, PrecisionClass::kFloat32), "");
-  EXPECT_THAT(said({fine, scattered}, PrecisionClass::kFloat32), HasSubstr("off by 0.05"));
-  EXPECT_EQ(said({scattered}, PrecisionClass::kBFloat16), "");
-  EXPECT_EQ(said({scattered}, PrecisionClass::kExact), "");
+  EXPECT_EQ(scatter({fine, quantised}, PrecisionClass::kFloat32).words, "");
+  const Scatter of_float32 = scatter({fine, scattered}, PrecisionClass::kFloat32);
+  EXPECT_THAT(of_float32.words, HasSubstr("off by 0.02 of their norm"));
+  EXPECT_FALSE(of_float32.meaningless);
+  EXPECT_EQ(scatter({scattered}, PrecisionClass::kBFloat16).words, "");
+  EXPECT_EQ(scatter({scattered}, PrecisionClass::kExact).words, "");
+}
+
+// The same copy was off by 0.26 at an element of an ordinary draw, where the reference was by 0.06.
+TEST(ReferenceFitness, MuchScatteredOutputsTellNothing) {
+  const std::vector<ReferenceError> errors{{0.02, 0.08}, {0.06, 0.1}};
+  EXPECT_TRUE(ScatterOf(errors, PrecisionClass::kFloat32).meaningless);
+  EXPECT_EQ(ScatterOf(errors, PrecisionClass::kBFloat16).words, "");
 }
 
 TEST(ReferenceFitness, DrawsWithoutMeaningAreNamed) {

@@ -37,7 +37,7 @@ Result<OtherSizes> MakeBatchSizes(const Workbench& bench, uint64_t seed,
                                   const std::shared_ptr<Host>& host, const DrawProgress& progress) {
   const SessionTerms& terms = bench.terms;
   const auto rule_for = [&](const Oracle& oracle) {
-    return RuleFor(terms.problem, terms.precision, terms.tolerance, FinestClass(oracle.plan()));
+    return RuleFor(terms.problem, terms.precision, terms.tolerance, oracle);
   };
   const uint64_t own_seed = DeriveSeed(seed, SeedStream::kOtherSize);
   OtherSizes sizes;

@@ -156,8 +156,8 @@ Result<void> Session::OpenReference(const JudgeEvents& events, CandidateBuilds* 
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents(schedule_.QueuesFor("")));
   ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));
   ASSAY_ASSIGN_OR_RETURN(bench_.oracle, Oracle::Open(options, std::move(host), *estimate_));
-  ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
-                                              FinestClass(bench_.oracle->plan())));
+  ASSAY_ASSIGN_OR_RETURN(bench_.rule,
+                         RuleFor(terms.problem, terms.precision, terms.tolerance, *bench_.oracle));
   bench_.tolerance = bench_.oracle->description().own_check ? std::string(kByOwnCheck)
                      : !bench_.rule.allclose                ? "error-ratio"
                      : terms.tolerance.empty()              ? terms.problem.tolerance

@@ -77,8 +77,8 @@ Result<void> Audit::Open(ProblemAudit* audit) {
 }
 
 Result<void> Audit::MakeDraws(ProblemAudit* audit) {
-  ASSAY_ASSIGN_OR_RETURN(rule_, RuleFor(request_.problem, request_.precision, request_.tolerance,
-                                        FinestClass(oracle_->plan())));
+  ASSAY_ASSIGN_OR_RETURN(
+      rule_, RuleFor(request_.problem, request_.precision, request_.tolerance, *oracle_));
   audit->required_class = PrecisionClassName(rule_.required);
   audit->tolerance = "error-ratio";
   if (rule_.allclose)

@@ -97,6 +97,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   description_.own_check = (reply->args[1] & 16) != 0;
   description_.same_values = (reply->args[1] & 32) != 0;
   description_.own_values = (reply->args[1] & 64) != 0;
+  description_.asks_for_nan = (reply->args[1] & 128) != 0;
   description_.float64_pieces = reply->args[2];
   many_answers_ = description_.own_check ? 0 : reply->args[1] >> 8;
   description_.layouts = host_->Message();

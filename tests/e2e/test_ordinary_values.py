@@ -237,6 +237,20 @@ def test_special_values_where_they_are_demanded(assay, write):
     assert verdict["correctness"]["differs_on_special_values"] is None
 
 
+# Without its clean-up of NaN a loss was 3.6 times as fast.
+def test_special_values_are_demanded_where_the_reference_asks_for_them(assay, write):
+    problem = RELU.replace("torch.relu(x)", "torch.relu(torch.nan_to_num(x))")
+    kernels = {
+        "left_out.py": model("return torch.relu(x)"),
+        "whole.py": model("return torch.nan_to_num(x).clamp(min=0)"),
+    }
+    verdicts = judged(assay, write, problem, kernels)
+    assert verdicts["left_out.py"]["outcome"] == "wrong", verdicts
+    assert verdicts["whole.py"]["outcome"] == "correct", verdicts
+    noted = judged(assay, write, problem, kernels, "--special-values", "noted")["left_out.py"]
+    assert noted["outcome"] == "correct", noted
+
+
 def test_a_dropout_that_forward_never_calls_is_not_blamed(assay, write):
     problem = HEAD + RELU.replace(
         "def forward(self, x):\n        return torch.relu(x)",

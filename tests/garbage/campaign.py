@@ -56,7 +56,8 @@ CODES = {
     "tie": 1,
     "faster": 0,
 }
-GRAVEST_FIRST = [6, 5, 4, 3, 7, 1, 0]
+LACKING = 8  # this machine lacks what a candidate needs
+GRAVEST_FIRST = [LACKING, 6, 5, 4, 3, 7, 1, 0]
 SCHEMA = json.loads((ROOT / "docs" / "verdict.schema.json").read_text())
 
 
@@ -189,7 +190,11 @@ class Call:
 
     @property
     def verdicts(self):
-        return [event["verdict"] for event in self.events if event.get("event") == "verdict"]
+        """One for each candidate in turn; None for one that this machine lacks something for, such
+        as a newer PyTorch.
+        """
+        told = (event for event in self.events if event.get("event") in ("verdict", "error"))
+        return [event.get("verdict") for event in told]
 
 
 def faults_of_verdict(verdict, path, content):
@@ -212,7 +217,7 @@ def faults_of_call(call, paths):
     found = [f"left: {thing}" for thing in call.left]
     found += [f"not an event: {line!r}" for line in call.strange]
     found += [f"the judge holds {target}" for target in sorted(set(call.descriptors))]
-    wanted = {CODES[verdict["outcome"]] for verdict in call.verdicts}
+    wanted = {CODES[verdict["outcome"]] if verdict else LACKING for verdict in call.verdicts}
     expected = next((code for code in GRAVEST_FIRST if code in wanted), None)
     if len(call.verdicts) != len(paths):
         found.append(f"{len(call.verdicts)} verdicts on {len(paths)} candidates")
@@ -233,10 +238,14 @@ def judge_batch(indices, seed, home):
     call = Call(names, home)
     faults = faults_of_call(call, names)
     verdicts = call.verdicts + [None] * (len(names) - len(call.verdicts))
-    if verdicts[-1] and not (verdicts[-1]["correctness"] or {}).get("passed"):
-        faults.append(f"the honest kernel: {verdicts[-1]['outcome']}: {verdicts[-1]['message']}")
+    honest = verdicts[-1] or {"outcome": "no verdict", "message": "", "correctness": None}
+    if not (honest["correctness"] or {}).get("passed"):
+        faults.append(f"the honest kernel: {honest['outcome']}: {honest['message']}")
     for index, (kind, what, _, content), name, verdict in zip(indices, made, names, verdicts):
-        own = faults_of_verdict(verdict, name, content) if verdict else ["no verdict"]
+        if verdict:
+            own = faults_of_verdict(verdict, name, content)
+        else:  # words of another file's imports make sense in Python alone
+            own = [] if name.endswith(".py") and call.code == LACKING else ["no verdict"]
         yield {
             "seed": f"{seed} {index}",
             "kind": kind,

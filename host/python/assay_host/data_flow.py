@@ -46,25 +46,30 @@ class DataFlow:
             if (maker := self._made_by.get(values.storage_pointer(tensor))) is not None:
                 self._roots.add(maker)
 
-    def saved_share(self, index, kept):
-        """Returns the share of the calls' time that is saved if this call takes none, and only the
-        arguments at the positions `kept` are needed for its result; None: all of them.
+    def saved_share(self, indices, kept):
+        """Returns the share of the calls' time that is saved if these calls take none, and only the
+        arguments at the positions `kept` are needed for their results; None: all of them.
         """
-        if kept == FIRST_OF_ITS_SHAPE:
-            first = self._first_of_its_shape[index]
-            kept = () if first is None else (first,)
+        left_out = {index: self._kept_positions(index, kept) for index in indices}
         needed, waiting = set(), list(self._roots)
         while waiting:
             call = waiting.pop()
             if call in needed:
                 continue
             needed.add(call)
+            positions = left_out.get(call)
             for position, maker in self._needs[call]:
-                if call != index or kept is None or position in kept:
+                if positions is None or position in positions:
                     waiting.append(maker)
-        left = sum(self._seconds[call] for call in needed if call != index)
+        left = sum(self._seconds[call] for call in needed if call not in left_out)
         total = sum(self._seconds.values())
         return 1 - left / total if total > 0 else 0.0
+
+    def _kept_positions(self, index, kept):
+        if kept != FIRST_OF_ITS_SHAPE:
+            return kept
+        first = self._first_of_its_shape[index]
+        return () if first is None else (first,)
 
 
 def _tensors(value):

@@ -34,7 +34,8 @@ _MOVES = set(
 
 # A call that has mutants. `number`: of those of its name in its line, from 1; `count`: so many.
 Operator = collections.namedtuple("Operator", "name line number count")
-# `operator`: the number of its Operator. `time_share`: of forward's time, what the mutant saves.
+# `operator`: the number of its Operator. `time_share`: of forward's time, what the mutant saves in all
+# calls of its line, by the number of those that have mutants.
 Site = collections.namedtuple("Site", "words index mutation operator time_share")
 
 # One call as a mutant sees it. `args` hold the values from before the call.
@@ -468,10 +469,13 @@ def sites(forward, path):
     ]
     every.sort(key=lambda each: each[1])
     chosen = evenly(every, _OPERATORS_MAX)
+    # A call of a loop stands for its part of all calls of that line.
+    standing = collections.Counter((operator.name, operator.line) for operator, _ in chosen)
     found = []
     for number, (operator, index) in enumerate(chosen):
+        place = operator.name, operator.line
         for words, mutation in _mutations(operator.name):
-            share = flow.saved_share(index, _KEPT.get(mutation))
+            share = flow.saved_share(places[place], _KEPT.get(mutation)) / standing[place]
             found.append(Site(f"{_label(operator)} {words}", index, mutation, number, share))
     wanted = sum(map(len, places.values()))
     return [operator for operator, _ in chosen], found, wanted - len(chosen)

@@ -2,10 +2,31 @@
 wholly, or a fault.
 """
 
+import ast
+
 import torch
 
 from assay_host import failure, values
 from assay_host.failure import Failure
+
+_ASKING = frozenset(
+    "isnan isinf isfinite isposinf isneginf nan_to_num nansum nanmean nanmedian nanquantile".split()
+)
+
+
+def are_asked_for(tree):
+    """Returns True if forward, in a problem's syntax tree, calls a function that tells NaN or
+    infinite elements from others: its results on them are part of what it computes.
+    """
+    forwards = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "forward"
+    )
+    calls = (call for each in forwards for call in ast.walk(each) if isinstance(call, ast.Call))
+    return any(
+        getattr(call.func, "attr", getattr(call.func, "id", None)) in _ASKING for call in calls
+    )
 
 
 class NanOutputs:

@@ -17,6 +17,7 @@ Requests (results of kDone in brackets):
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
                  8 some weights got random values; 16 it has a check of its own; 32 get_inputs()
                  gives the same values under every seed; 64 and the judge's own take their place;
+                 128 forward asks which elements are NaN or infinite;
                  from 256 on, times 256: number of ready_checks.py
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
@@ -47,7 +48,7 @@ from assay_host import weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
-FLAG_CHECK, FLAG_SAME_VALUES, FLAG_OWN_VALUES = 16, 32, 64
+FLAG_CHECK, FLAG_SAME_VALUES, FLAG_OWN_VALUES, FLAG_ASKS_FOR_NAN = 16, 32, 64, 128
 READY_CHECK_BITS = 8  # above the flags
 
 
@@ -136,6 +137,7 @@ class Reference:
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         flags |= FLAG_CHECK if self._check.load(self._module) else 0
+        flags |= FLAG_ASKS_FOR_NAN if nan_outputs.are_asked_for(tree) else 0
         inputs = None if args[0] else [value for _, value in leaves]
         self._float64.learn(inputs, outputs, args[2] or pieces.WHOLE_BYTES)
         del outputs, inputs  # they are large, as the leaves are
