@@ -46,6 +46,28 @@ def signed(get_inputs, forward=lambda x, *_: x, seed=1):
     return (*values, changed, made.kept_signs())
 
 
+class FixedInputsTest(unittest.TestCase):
+    def test_masks_and_lengths_that_no_draw_changes_are_named(self):
+        lengths, mask = torch.arange(2, 10), torch.tril(torch.ones(8, 8)).bool()
+        made, _ = inputs_of(
+            lambda: [torch.randn(8, 8), mask, lengths, torch.randperm(64), 3, torch.tensor(2)],
+            lambda x, *_: x,
+        )
+        self.assertEqual(
+            made.words(), "x1, x2 are the same in every draw: candidates may rely on them"
+        )
+
+    def test_numbers_that_unusual_draws_change_are_not(self):
+        levels = torch.arange(16, dtype=torch.int8)
+        made, _ = inputs_of(
+            lambda: [torch.randn(4, 4), torch.linspace(0, 1, 9), levels], lambda x, *_: x
+        )
+        self.assertEqual(made.words(), "")
+        zeros_and_ones = torch.tensor([0.0, 1.0, 1.0, 0.0])
+        made, _ = inputs_of(lambda: [torch.randn(4), zeros_and_ones], lambda x, *_: x)
+        self.assertEqual(made.words(), "x1 is the same in every draw: candidates may rely on it")
+
+
 class SignsTest(unittest.TestCase):
     def test_values_of_one_sign_get_random_signs_and_keep_their_magnitudes(self):
         for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):

@@ -376,6 +376,13 @@ class Generators:
         return self._by_device[device]
 
 
+def may_change(tensor):
+    """Returns True if a kind of draw may change a tensor's values."""
+    if tensor.numel() == 0 or tensor.dtype in _SHORT_INTEGERS:
+        return tensor.numel() > 0
+    return tensor.dtype.is_floating_point and not Facts(tensor.detach()).is_structure
+
+
 def change(tensor, kind, generators):
     """Returns the tensor changed by this kind of draw: a new tensor, or the same one if nothing may
     change.

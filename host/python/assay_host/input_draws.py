@@ -18,6 +18,7 @@ class InputDraws:
         self._seed = seed
         self._rows = rows
         self._own_values = False
+        self._fixed = []
 
     def learn(self, truth_of):
         """Must be called before any draw. Returns whether get_inputs() gives the same under every
@@ -29,9 +30,18 @@ class InputDraws:
         )
         digest = own_values.digest(self._drawn_there(self._seed))
         leaves = self._drawn_there(self._seed + 1)
-        repeats = own_values.same(digest, own_values.digest(leaves))
+        other = own_values.digest(leaves)
+        repeats = own_values.same(digest, other)
+        self._fixed = [] if repeats else own_values.fixed(leaves, digest, other)
         self._own_values = repeats and own_values.may_change(leaves)
         return repeats, self._own_values
+
+    def words(self):
+        """Returns what a card says of inputs that no draw changes; empty: there are none."""
+        if not self._fixed:
+            return ""
+        be, it = ("is", "it") if len(self._fixed) == 1 else ("are", "them")
+        return f"{', '.join(self._fixed)} {be} the same in every draw: candidates may rely on {it}"
 
     def drawn(self, seed, kind):
         """Returns the (name, value) leaves of a draw, and how many tensors its kind changed."""

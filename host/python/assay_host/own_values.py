@@ -27,6 +27,18 @@ def same(a, b):
     return len(a) == len(b) and all(map(_same_leaf, a, b))
 
 
+def fixed(leaves, a, b):
+    """Returns the names of tensors that have the same values in two draws, by their digests, and
+    that no kind of draw changes: masks, lengths, edges of a graph.
+    """
+    return [
+        name
+        for (name, value), one, other in zip(leaves, a, b)
+        if isinstance(value, torch.Tensor) and value.numel() > 1 and _same_leaf(one, other)
+        if not draws.may_change(value)
+    ]
+
+
 def may_change(leaves):
     """Returns True if change_all() would change an input."""
     return any(_changes(value) for _, value in leaves)

@@ -17,8 +17,7 @@ Requests (results of kDone in brackets):
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
                  8 some weights got random values; 16 it has a check of its own; 32 get_inputs()
                  gives the same values under every seed; 64 and the judge's own take their place;
-                 128 forward asks which elements are NaN or infinite;
-                 from 256 on, times 256: number of ready_checks.py
+                 128 forward asks for NaN; from 256 on, times 256: number of ready_checks.py
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
                  module for each slot (copies.py); 2: the judge has changed them since float64
@@ -129,7 +128,6 @@ class Reference:
             state, lambda *named: weights.varies(*named, constant, self._place.device)
         )
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
-        self._context.say("; ".join(filter(None, [said, kept and drawn_weights.words(kept)])))
         signature.add_outputs(outputs, used_bytes)
         self._nan = nan_outputs.NanOutputs(outputs)
         flags = ready_checks.number_of_function(tree) << READY_CHECK_BITS
@@ -147,6 +145,8 @@ class Reference:
         if args[0] == 0:
             repeats, own = self._inputs.learn(self._truth_of)
             flags |= (FLAG_SAME_VALUES if repeats else 0) | (FLAG_OWN_VALUES if own else 0)
+        words = [said, kept and drawn_weights.words(kept), self._inputs.words()]
+        self._context.say("; ".join(filter(None, words)))
         self._place.finish()
         signature.write(self._context.report)
         record_bytes = record.write(
