@@ -119,7 +119,7 @@ class Explains(unittest.TestCase):
     def test_a_compiler_that_a_call_starts(self):
         for error in (PermissionError(errno.EPERM, "Operation not permitted"),
                       RuntimeError("Ninja is required to load C++ extensions")):  # fmt: skip
-            self.assertIn("compile as the file is imported", failure.describe_exception(error))
+            self.assertIn("by torch.utils.cpp_extension", failure.describe_exception(error))
         self.assertNotIn("compile", failure.describe_exception(PermissionError(errno.EACCES, "no")))
 
     def test_a_module_that_is_not_installed_is_named(self):

@@ -68,6 +68,28 @@ class FixedInputsTest(unittest.TestCase):
         self.assertEqual(made.words(), "x1 is the same in every draw: candidates may rely on it")
 
 
+class ExpandedInputsTest(unittest.TestCase):
+    # A candidate that read one row of b was wrong: the outliers of its rows differed.
+    def test_what_an_input_repeats_it_repeats_in_every_draw(self):
+        made, _ = inputs_of(
+            lambda: [torch.rand(8, 16), torch.rand(1, 16).expand(8, 16)], lambda x, y: x + y
+        )
+        for kind in range(draws.KIND_COUNT):
+            (_, whole), (_, repeated) = made.drawn(3, kind)[0]
+            self.assertEqual(whole.shape, repeated.shape)
+            self.assertTrue(
+                values.same_bytes(repeated.contiguous(), repeated[:1].repeat(8, 1)), kind
+            )
+
+    def test_the_judges_own_values_repeat_too(self):
+        fixed = torch.rand(1, 16)
+        made, said = inputs_of(lambda: [fixed.expand(8, 16)], lambda x: x)
+        self.assertEqual(said, (True, True))
+        ((_, own),) = made.drawn(3, draws.ORDINARY)[0]
+        self.assertFalse(torch.equal(own[:1], fixed))
+        self.assertTrue(torch.equal(own, own[:1].expand(8, 16)))
+
+
 class SignsTest(unittest.TestCase):
     def test_values_of_one_sign_get_random_signs_and_keep_their_magnitudes(self):
         for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):

@@ -401,8 +401,33 @@ class LoadsAndEvaluates(ReferenceTest):
         self.judge.request(wire.STORE_WEIGHTS, 0)
         self.assertTrue(torch.equal(self.judge.tensor("norm_running_var"), torch.ones(6)))
 
+    def test_float32_that_forward_asks_for_is_float64_there(self):
+        for asked in ("x.float() * 2", "x.to(torch.float32).mul(2)",
+                      "torch.add(x, torch.zeros(1, dtype=torch.float32)) * 2"):  # fmt: skip
+            self.assertEqual(self.load(problem(f"return {asked}"))[1], 2)
+            self.judge.lay_out(1)
+            self.judge.draw(1)
+            self.judge.evaluate(0, 1)
+            expected = self.judge.tensor("x").double() * 2
+            self.assertTrue(torch.equal(self.judge.oracle("out", 0), expected))
+
+    def test_gradients_that_forward_leaves_do_not_keep_it_from_float64(self):
+        self.assertEqual(
+            self.load(
+                problem(
+                    "torch.set_grad_enabled(True)\n"
+                    "        self.layer.zero_grad(set_to_none=False)\n"
+                    "        self.layer(x).square().sum().backward()\n"
+                    "        return self.layer.weight.grad.clone()",
+                    init="self.layer = nn.Linear(6, 2)",
+                )
+            )[1] & 2,
+            2,
+        )
+
     def test_a_hard_coded_dtype_is_reported_as_without_float64(self):
-        self.assertEqual(self.load(problem("return x.float() * 2"))[1], 0)
+        source = "return torch.from_numpy(x.numpy().astype('float32')) * 2"
+        self.assertEqual(self.load(problem(source))[1], 0)
         self.judge.lay_out(1)
         self.judge.draw(1)
         with self.assertRaises(Refused) as caught:

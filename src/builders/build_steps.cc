@@ -16,6 +16,10 @@ constexpr size_t kLogBytesMax = 16 * 1024;
 constexpr uint64_t kHeaderBytesMax = 1 << 20;
 constexpr std::string_view kJudgeFolder =
     "; a candidate of several files is judged as their folder: assay judge PROBLEM FOLDER";
+constexpr std::string_view kLoadExtension =
+    "; an extension of PyTorch is loaded by a candidate in Python: load_inline in a file with "
+    "class "
+    "ModelNew; a lone file in C++ defines ASSAY_KERNEL";
 
 }  // namespace
 
@@ -37,7 +41,9 @@ void SayWhatFailed(const std::string& output, BuiltCandidate* built) {
   built->failure = FirstDiagnostic(output, is_folder ? EntryPath(built->source) : "");
   // The lines of a folder's source are others than its entry's.
   if (!is_folder) built->line = LineOfMessage(*built->failure);
-  if (!is_folder && LacksHeader(output)) *built->failure += kJudgeFolder;
+  const bool is_extension = built->source.content.contains("torch/extension.h");
+  if (!is_folder && LacksHeader(output))
+    *built->failure += is_extension ? kLoadExtension : kJudgeFolder;
 }
 
 std::vector<SandboxFile> SandboxFilesOf(const CandidateSource& source) {

@@ -78,6 +78,17 @@ const DrawSentence* FindDrawSentence(const HintContext& context) {
   return nullptr;
 }
 
+constexpr std::string_view kOverflows =
+    "NaN or infinite on large offsets (mean 1000, deviation 0.1): likely overflow, as of exp "
+    "without "
+    "the maximum subtracted first, or a division of 0 by 0";
+
+std::string_view SentenceOf(const DrawSentence& draw, Mistake content) {
+  const bool overflows =
+      draw.mistake == Mistake::kLargeOffsets && content == Mistake::kNanOrInfinity;
+  return overflows ? kOverflows : draw.sentence;
+}
+
 double Share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -204,12 +215,17 @@ Hint FailureHint(const OutputView& output, const OutputComparison& comparison,
     return {text, Mistake::kPrecision};
 
   const DrawSentence* draw = FindDrawSentence(context);
+  // Integers of huge values are off by their rounding, too.
+  if (draw != nullptr && draw->mistake == Mistake::kHugeValues && !IsFloatingPoint(output.dtype))
+    draw = nullptr;
   const Hint content = DescribeContent(output, wrong);
   const std::string place = DescribePlace(wrong);
   if (draw != nullptr && (draw->before_precision || !comparison.meets_a_class))
-    return {Join(Join(fmt::format("right on ordinary values, {}", draw->sentence), content.text),
-                 place),
-            draw->mistake};
+    return {
+        Join(Join(fmt::format("right on ordinary values, {}", SentenceOf(*draw, content.mistake)),
+                  content.text),
+             place),
+        draw->mistake};
   if (!content.text.empty()) return {Join(content.text, place), content.mistake};
 
   // A class explains errors that are everywhere; values that are off by a rule are told first.

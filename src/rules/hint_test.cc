@@ -202,8 +202,11 @@ TEST(FailureHint, ExplainsEachAdversarialDraw) {
   }
   context.draw_kind = "large-offset";
   EXPECT_THAT(Hint(output, context), HasSubstr("E[x^2] - mean^2"));
-  context.draw_kind = "huge-scale";
   output.candidate.assign(600, std::numeric_limits<float>::quiet_NaN());
+  // A softmax without its maximum was told of cancellation.
+  EXPECT_THAT(Hint(output, context), HasSubstr("exp without the maximum subtracted"));
+  EXPECT_THAT(Hint(output, context), Not(HasSubstr("cancellation")));
+  context.draw_kind = "huge-scale";
   EXPECT_THAT(Hint(output, context), HasSubstr("subtract the maximum"));
   EXPECT_THAT(Hint(output, context), HasSubstr("all NaN"));
   context.ordinary_passed = false;

@@ -246,7 +246,15 @@ std::string NoteOfSameValues(const ProblemDescription& description) {
               : ", and none that the judge may change");
 }
 
-std::string NoteOfPieces(const ProblemDescription& description) {
+std::string NoteOfFloat64(const ProblemDescription& description) {
+  const auto is_float_output = [](const wire::ArgumentSpec& argument) {
+    return argument.role == wire::Role::kOutput && IsFloatingPoint(argument.dtype);
+  };
+  if (!description.float64_supported && !description.own_check)
+    return std::ranges::any_of(description.arguments, is_float_output)
+               ? "the reference does not run in float64, which would tell its own error on unusual "
+                 "values: they are not tried"
+               : "";
   if (description.float64_pieces == 0) return {};
   return fmt::format("the reference ran in float64 on {} pieces of the batch, as memory asks for",
                      description.float64_pieces);

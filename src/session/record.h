@@ -63,8 +63,9 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
 // it does not.
 std::string NoteOfSameValues(const ProblemDescription& description);
 
-// Says that the reference ran in float64 on pieces of the batch; empty: it ran on the whole.
-std::string NoteOfPieces(const ProblemDescription& description);
+// Says that the reference ran in float64 on pieces of the batch, or not at all; empty: it ran on
+// the whole.
+std::string NoteOfFloat64(const ProblemDescription& description);
 
 // Says that what forward changes in its module was not compared; empty: it changes nothing, or it
 // was.

@@ -135,11 +135,26 @@ TEST(NoteOfDrawsForTime, CountsThoseThatWereLeftOutWhateverTheReasonSays) {
   EXPECT_THAT(NoteOfDrawsForTime({passed, dropped}), testing::StartsWith("1 of 2 kinds"));
 }
 
-TEST(NoteOfPieces, SaysHowManyThereAre) {
+TEST(NoteOfFloat64, SaysHowManyPiecesThereAre) {
   ProblemDescription description;
-  EXPECT_EQ(NoteOfPieces(description), "");
+  EXPECT_EQ(NoteOfFloat64(description), "");
   description.float64_pieces = 8;
-  EXPECT_THAT(NoteOfPieces(description), testing::HasSubstr("on 8 pieces of the batch"));
+  EXPECT_THAT(NoteOfFloat64(description), testing::HasSubstr("on 8 pieces of the batch"));
+}
+
+// A softmax without its maximum was correct on three draws, and the card named kinds of draws as
+// 'not applicable' alone.
+TEST(NoteOfFloat64, SaysThatUnusualValuesAreNotTried) {
+  ProblemDescription description;
+  description.float64_supported = false;
+  EXPECT_EQ(NoteOfFloat64(description), "");
+  wire::ArgumentSpec output{};
+  output.role = wire::Role::kOutput;
+  output.dtype = wire::DType::kFloat32;
+  description.arguments.push_back(output);
+  EXPECT_THAT(NoteOfFloat64(description), testing::HasSubstr("they are not tried"));
+  description.own_check = true;
+  EXPECT_EQ(NoteOfFloat64(description), "");
 }
 
 TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {

@@ -139,7 +139,7 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   std::string& note = verdict->correctness->note;
   for (const std::string& more :
        {bench.oracle->description().layouts, NoteOfSameValues(bench.oracle->description()),
-        NoteOfPieces(bench.oracle->description()),
+        NoteOfFloat64(bench.oracle->description()),
         NoteOfState(bench.oracle->description(), bench.terms.problem, source.form),
         setup_.batch.draws.kept_signs(), setup_.batch.draws.constant_outputs()})
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;

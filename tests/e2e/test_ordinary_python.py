@@ -109,3 +109,35 @@ def test_a_hint_proposes_only_what_was_tried(judged):
     assert "with --precision bfloat16 all draws of this size pass" in hints["coarse.py"]
     assert "--precision" not in hints["half.py"] and "float16" in hints["half.py"], hints
     assert "gives the results of an earlier call on other inputs" in hints["keeps.py"], hints
+
+
+def simple(forward, inputs="[torch.randn(8, 12)]", name="Model", arguments="x"):
+    return (
+        "import torch\nimport torch.nn as nn\n"
+        f"class {name}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(12, 3)\n"
+        f"    def forward(self, {arguments}):\n        {forward}\n"
+        f"def get_inputs():\n    return {inputs}\ndef get_init_inputs():\n    return []\n"
+    )
+
+
+# Right candidates were wrong or ended the judge, and a wrong one passed, as no oracle ran.
+def test_what_forward_asks_of_grad_mode_dtypes_and_views_is_judged(judged):
+    turns_on = "torch.set_grad_enabled(True); return self.layer(x)"
+    problems = {
+        simple(turns_on): {"turns_on.py": ("correct", simple(turns_on, name="ModelNew"))},
+        simple("return x + y", "[torch.randn(8, 12), torch.randn(1, 12).expand(8, 12)]",
+               arguments="x, y"): {
+            "one_row.py": ("correct", simple("return x + y[:1]", name="ModelNew",
+                                             arguments="x, y"))
+        },
+        simple("return torch.softmax(x.float(), -1)"): {
+            "no_maximum.py": (
+                "wrong", simple("return x.exp() / x.exp().sum(-1, keepdim=True)", name="ModelNew")
+            )
+        },
+    }  # fmt: skip
+    for problem, candidates in problems.items():
+        verdicts = judged(problem, {name: source for name, (_, source) in candidates.items()})
+        for name, (outcome, _) in candidates.items():
+            assert verdicts[name]["outcome"] == outcome, verdicts[name]

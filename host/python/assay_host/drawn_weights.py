@@ -26,7 +26,9 @@ def settle(tensors, drawn, run):
 
 
 def words(kept):
-    """Returns what verdicts say about such tensors."""
+    """Returns what verdicts say about such tensors; empty: there are none."""
+    if not kept:
+        return ""
     one = len(kept) == 1
     return (
         f"weight{'' if one else 's'} {', '.join(kept)} {'stays' if one else 'stay'} as constructed:"

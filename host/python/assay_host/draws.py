@@ -237,10 +237,11 @@ _PATCHES = (
 def _patched(facts, tensor, generators):
     """Changes a run of rows, or of one row's elements, and leaves all others as they are: what a
     glance at a few values says of the rest is wrong. By the seed's remainder of division by 4 the
-    run (0) repeats values from elsewhere, and one element alone counts in every sum; (1) does that, lies close below the largest value, is
-    scaled down or is scaled up, a part each, and in a part of each line alone, so that a look along
-    the first row or the first column meets nothing; (2) lies below the largest value or is scaled
-    down; or (3) is scaled up, which not every reference bears.
+    run (0) repeats values from elsewhere, and one element alone counts in every sum; (1) repeats
+    values, lies close below the largest value, is scaled down or is scaled up, a part each, and in
+    a part of each line alone, so that a look along the first row or the first column meets nothing;
+    (2) lies below the largest value or is scaled down; or (3) is scaled up, which not every
+    reference bears.
     """
     if facts.symmetric or tensor.numel() < _PATCHED_MIN or not facts.values.shape:
         return tensor

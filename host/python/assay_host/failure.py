@@ -150,8 +150,8 @@ def describe_exception(error):
     forbidden = isinstance(error, PermissionError) and error.errno == errno.EPERM
     if forbidden or text.startswith("Ninja is required"):
         lines[0] += (
-            "; a call may start no process, such as a compiler: compile as the file is imported, "
-            "or in the constructor"
+            "; a candidate may start no process, but by torch.utils.cpp_extension as its file is "
+            "imported, or in its constructor"
         )
     torch = sys.modules.get("torch")
     if torch and isinstance(error, AttributeError) and text.startswith("module 'torch"):

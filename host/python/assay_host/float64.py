@@ -17,6 +17,26 @@ from assay_host import failure, pieces
 from assay_host.failure import Failure
 
 
+try:
+    from torch.overrides import TorchFunctionMode
+except ImportError:  # PyTorch before 1.13
+    TorchFunctionMode = contextlib.nullcontext
+
+
+class _NoFloat32(TorchFunctionMode):
+    """Where forward asks for float32, as in softmax(x.float()), it computes in float64."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.float:
+            function = torch.Tensor.double
+        wide = [torch.float64 if item is torch.float32 else item for item in args]
+        named = {
+            name: torch.float64 if item is torch.float32 else item
+            for name, item in (kwargs or {}).items()
+        }
+        return function(*wide, **named)
+
+
 def _has_double(tensor):
     return tensor.dtype.is_floating_point or tensor.is_complex()
 
@@ -69,14 +89,17 @@ class DoubleTensors:
         torch.backends.cudnn.enabled = cudnn and (saves_memory or self._recurs)
         try:
             for tensor, _, double in self._exchanged:
+                tensor.grad = None  # of an earlier call, in float32
                 tensor.data = double
             for module, name, _, double in self._attributes:
                 module.__dict__[name] = double
-            yield
+            with _NoFloat32():
+                yield
         finally:
             torch.set_default_dtype(default)
             torch.backends.cudnn.enabled = cudnn
             for tensor, single, _ in self._exchanged:
+                tensor.grad = None
                 tensor.data = single
             for module, name, single, _ in self._attributes:
                 module.__dict__[name] = single
@@ -104,12 +127,14 @@ class Float64:
             self._doubles.refresh()
 
     def learn(self, leaves, outputs, may_be_whole):
-        """Finds out whether forward runs in float64, and how. `leaves`, `outputs`: of a first call;
-        None: nobody asks for it. `may_be_whole`: bytes of both that are evaluated whole.
+        """Finds out whether forward runs in float64, and how. `leaves`, (name, value), and
+        `outputs`: of a first call; None: nobody asks for it. `may_be_whole`: bytes of both that are
+        evaluated whole.
         """
         self.forget()
         if leaves is None:
             return
+        leaves = [value for _, value in leaves]
         reference = self._reference
         # A state that forward changes would go on from piece to piece.
         if not reference.changed_state():

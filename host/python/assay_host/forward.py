@@ -15,6 +15,8 @@ def call(model, arguments, place, path, form=None):
         result = model(*arguments)
     except BaseException as error:
         raise failure.because_of_forward(error, path, torch.__version__) from error
+    finally:
+        torch.set_grad_enabled(False)  # foreign code may have changed it
     try:
         form = structure.form_of(result) if form is None else form
         results = structure.flatten_outputs(result, [], form)

@@ -55,6 +55,14 @@ class InputDraws:
         else:
             leaves = self._drawn_there(seed)
         describe.check_same(self._rows, leaves)
+        # What repeats itself does so in every draw.
+        once = [(name, sharing.unexpanded(value)) for name, value in leaves]
+        made, changed = self._changed(once, kind, seed)
+        return [
+            (name, sharing.expanded(value, like)) for (name, value), (_, like) in zip(made, leaves)
+        ], changed
+
+    def _changed(self, leaves, kind, seed):
         if self._own_values:
             leaves = own_values.change_all(leaves, seed)
         if kind == draws.SIGNS:

@@ -34,8 +34,8 @@ _MOVES = set(
 
 # A call that has mutants. `number`: of those of its name in its line, from 1; `count`: so many.
 Operator = collections.namedtuple("Operator", "name line number count")
-# `operator`: the number of its Operator. `time_share`: of forward's time, what the mutant saves in all
-# calls of its line, by the number of those that have mutants.
+# `operator`: the number of its Operator. `time_share`: of forward's time, what the mutant saves in
+# all calls of its line, by the number of those that have mutants.
 Site = collections.namedtuple("Site", "words index mutation operator time_share")
 
 # One call as a mutant sees it. `args` hold the values from before the call.

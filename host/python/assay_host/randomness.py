@@ -10,6 +10,13 @@ from assay_host.failure import Failure
 # None in PyTorch before 1.13: then nothing is named.
 _FunctionMode = getattr(torch.overrides, "TorchFunctionMode", None)
 
+# Modules that do other things in training mode.
+_BY_MODE = (
+    torch.nn.modules.batchnorm._NormBase,
+    torch.nn.modules.dropout._DropoutNd,
+    torch.nn.RNNBase,
+)
+
 
 def refuse(model, path, first, again):
     """Raises Failure(kProblemRandom) if `again(seed)`, which calls forward with the same inputs
@@ -36,10 +43,10 @@ def _repeats(again, seed, other):
 
 def _why(model, path, again):
     if not _repeats(again, 1, 1):
-        return (
-            "its result depends on earlier calls: call self.eval() in the constructor, or make the "
-            "state an input that forward changes"
-        )
+        advice = "make the state an input that forward changes"
+        if any(each.training and isinstance(each, _BY_MODE) for each in model.modules()):
+            advice = f"call self.eval() in the constructor, or {advice}"
+        return f"its result depends on earlier calls: {advice}"
     drawn = _first_drawn(model, path, again)
     model.eval()
     if _repeats(again, 1, 2):

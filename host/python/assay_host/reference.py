@@ -103,7 +103,6 @@ class Reference:
         problem.seed_everything(seed)
         model = problem.construct(self._module, init_inputs, self.path)
         self._model = self._place.module(model, self.path)
-
         leaves = self._first_draw()
         signature = describe.Signature(self._place.device)
         signature.add_inputs(leaves)
@@ -130,23 +129,22 @@ class Reference:
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
         signature.add_outputs(outputs, used_bytes)
         self._nan = nan_outputs.NanOutputs(outputs)
-        flags = ready_checks.number_of_function(tree) << READY_CHECK_BITS
+        flags = nan_outputs.are_asked_for(tree) * FLAG_ASKS_FOR_NAN
+        flags |= ready_checks.number_of_function(tree) << READY_CHECK_BITS
         flags |= FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         flags |= FLAG_CHECK if self._check.load(self._module) else 0
-        flags |= FLAG_ASKS_FOR_NAN if nan_outputs.are_asked_for(tree) else 0
-        inputs = None if args[0] else [value for _, value in leaves]
-        self._float64.learn(inputs, outputs, args[2] or pieces.WHOLE_BYTES)
-        del outputs, inputs  # they are large, as the leaves are
+        self._float64.learn(None if args[0] else leaves, outputs, args[2] or pieces.WHOLE_BYTES)
+        del outputs  # they are large, as the leaves are
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
         leaves = None
         flags |= FLAG_FLOAT64 if self._float64.works else 0
         if args[0] == 0:
             repeats, own = self._inputs.learn(self._truth_of)
             flags |= (FLAG_SAME_VALUES if repeats else 0) | (FLAG_OWN_VALUES if own else 0)
-        words = [said, kept and drawn_weights.words(kept), self._inputs.words()]
-        self._context.say("; ".join(filter(None, words)))
+        said = [said, drawn_weights.words(kept), self._inputs.words()]
+        self._context.say("; ".join(filter(None, said)))
         self._place.finish()
         signature.write(self._context.report)
         record_bytes = record.write(

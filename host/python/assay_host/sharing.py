@@ -21,6 +21,22 @@ def keep(before, after):
     return result
 
 
+def unexpanded(value):
+    """Returns a tensor without what it repeats by a stride of zero, as expand() makes it; other
+    values as they are.
+    """
+    if isinstance(value, torch.Tensor) and value.layout == torch.strided:
+        for dim in range(value.dim()):
+            if value.stride(dim) == 0 and value.shape[dim] > 1:
+                value = value.narrow(dim, 0, 1)
+    return value
+
+
+def expanded(value, like):
+    """Returns unexpanded()'s value in the shape of the tensor that it was made of."""
+    return value.expand_as(like) if isinstance(like, torch.Tensor) else value
+
+
 def _groups(leaves):
     """Returns lists of numbers of leaves that may share elements, the largest leaf first."""
     spans = {}

@@ -288,7 +288,8 @@ class Slots:
         if slot not in self._outputs:
             mapping = self._regions[wire.OUTPUTS]
             self._outputs[slot] = [
-                spec_view(mapping, spec, self._offset(slot, self._plan.output_stride, spec))
+                # No view, or a forward that leaves grad mode on could not be copied into it.
+                spec_view(mapping, spec, self._offset(slot, self._plan.output_stride, spec)).data
                 for spec in self.output_specs
             ]
         return self._outputs[slot]
