@@ -411,6 +411,15 @@ class LoadsAndEvaluates(ReferenceTest):
             expected = self.judge.tensor("x").double() * 2
             self.assertTrue(torch.equal(self.judge.oracle("out", 0), expected))
 
+    def test_sparse_tensors_within_forward_are_as_others(self):
+        for made in ("x.to_sparse()", "x.to_sparse_csr()"):
+            self.assertEqual(self.load(problem(f"return torch.mm({made}, x.t())"))[1], 2)
+            self.judge.lay_out(1)
+            self.judge.draw(1)
+            self.judge.evaluate(0, 0)
+            x = self.judge.tensor("x")
+            self.assertLess((self.judge.tensor("out") - x @ x.t()).abs().max().item(), 1e-5)
+
     def test_gradients_that_forward_leaves_do_not_keep_it_from_float64(self):
         self.assertEqual(
             self.load(

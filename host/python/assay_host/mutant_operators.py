@@ -29,7 +29,8 @@ _OPERATORS_MAX = 64
 _MOVES = set(
     "clone _to_copy copy detach lift_fresh lift_fresh_copy _unsafe_view _reshape_alias contiguous "
     "empty empty_like empty_strided new_empty zeros zeros_like ones ones_like full full_like fill "
-    "zero arange scalar_tensor eye resize set _local_scalar_dense item is_same_size".split()
+    "zero arange scalar_tensor eye resize set _local_scalar_dense item is_same_size "
+    "to_sparse to_sparse_csr to_dense _to_dense coalesce _coalesce".split()
 )
 
 # A call that has mutants. `number`: of those of its name in its line, from 1; `count`: so many.

@@ -40,7 +40,10 @@ def unsupported(tensor, device="cpu"):
     if tensor.is_quantized:
         return f"a quantised tensor ({tensor.dtype})"
     if tensor.layout != torch.strided:
-        return f"a sparse tensor ({tensor.layout})"
+        return (
+            f"a sparse tensor ({tensor.layout}); its indices and values, or its to_dense(), can be "
+            "given instead"
+        )
     if getattr(tensor, "is_nested", False):
         return "a nested tensor"
     if tensor.is_complex():
@@ -56,7 +59,11 @@ def unsupported(tensor, device="cpu"):
 
 
 def storage_pointer(tensor):
-    """Returns the address of the memory that a tensor and its views share."""
+    """Returns the address of the memory that a tensor and its views share; of one without a storage
+    of its own, such as a sparse one, a number that is the object's.
+    """
+    if tensor.layout != torch.strided or getattr(tensor, "is_nested", False):
+        return id(tensor)
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()
 
