@@ -97,10 +97,6 @@ class DrawsTest(unittest.TestCase):
         ways = set()
         for seed in range(24):
             drawn = draws.change(ordinary, draws.PATCH, draws.Generators(seed))
-            if seed % 4 == 0:  # one element alone is heavy
-                place = drawn.abs().argmax()
-                self.assertGreater(drawn.flatten()[place].abs(), ordinary.abs().max())
-                drawn.view(-1)[place] = ordinary.view(-1)[place]
             rows, columns = ((drawn != ordinary).any(1 - dim).nonzero().flatten() for dim in (0, 1))
             self.assertTrue(0 < rows[0] and rows[-1] - rows[0] < 6)
             if seed % 4 == 1:
@@ -119,11 +115,6 @@ class DrawsTest(unittest.TestCase):
                     ways.add("repeated")
         self.assertEqual(ways, {"large", "small", "largest", "repeated"})
         few_rows = torch.rand(2, 640)
-        heavy = draws.change(few_rows, draws.PATCH, draws.Generators(4)).flatten().sort().values
-        self.assertLess(heavy[-2], 1)
-        # A part of the squares' sum that nobody takes for rounding, and not all of it.
-        share = heavy[-1] ** 2 / (heavy**2).sum()
-        self.assertTrue(0.005 < share < 0.5, share)
         drawn = draws.change(few_rows, draws.PATCH, draws.Generators(2))
         self.assertTrue(bool((drawn != few_rows).any(1).all()))
         for kept in (

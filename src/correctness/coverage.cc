@@ -79,7 +79,7 @@ HostResult<OperatorCoverage> CoverageOf(const MutantCatalog& catalog, const Cove
     }
   }
   std::vector<bool> not_tried(catalog.operators.size());
-  // What saves the most, of what passes all draws, or the plain ones.
+  // The mutant that saves the most, of those that pass all draws, or the plain ones.
   std::vector<UnseenOperator> holes(catalog.operators.size());
   for (size_t m = 0; m < mutants.size(); ++m) {
     MutantRecord& mutant = mutants[m];

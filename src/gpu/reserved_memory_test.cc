@@ -178,7 +178,7 @@ TEST_F(ReservedMemoryTest, WhatAnotherProgramTookSinceIsNotThere) {
   EXPECT_TRUE(ComesThen());
 }
 
-// Whoever holds memory never waits for more.
+// A judge that holds memory never waits for more.
 TEST_F(ReservedMemoryTest, WhoDoesNotWaitIsServedBeforeOthersOrRefused) {
   const auto first = Reserve(50);
   EXPECT_FALSE(ComesAtOnce(60));

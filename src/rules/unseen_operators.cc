@@ -47,7 +47,7 @@ std::string CoverageText(const OperatorCoverage& coverage) {
 }
 
 std::string UnseenExplains(const OperatorCoverage& coverage, double ci_low) {
-  // What several save may be the same: those that unusual draws show often stand in one chain.
+  // Several may save the same: those that unusual draws show often stand in one chain.
   double never = 0, on_unusual = 0;
   std::map<std::pair<std::string, int>, double> by_line;
   for (const UnseenOperator& one : coverage.unseen)

@@ -77,7 +77,7 @@ std::unexpected<Error> CannotPack(const fs::path& path, std::string_view why) {
   return UsageError(fmt::format("{} {}", path.string(), why));
 }
 
-// What a folder holds, by path.
+// The files of a folder, by path.
 class Reader {
  public:
   explicit Reader(fs::path folder) : folder_(std::move(folder)) {}

@@ -53,7 +53,7 @@ std::string_view EntryText(std::string_view source);
 // Returns the source with another text of its entry, or as the whole source.
 std::string WithEntryText(std::string_view source, std::string_view text);
 
-// Where builders and hosts find candidates, in their sandboxes.
+// The folder in which builders and hosts find candidates, in their sandboxes.
 inline constexpr std::string_view kCandidateFolder = "/candidate/";
 inline constexpr std::string_view kFilesFolder = "/candidate/folder/";
 

@@ -35,7 +35,7 @@ class DeviceMemoryTest : public testing::Test {
   std::optional<DeviceMemory> memory_;
 };
 
-// What is free may be reserved by others, who have not touched it yet.
+// Others may have reserved what is free, and not touched it yet.
 TEST_F(DeviceMemoryTest, WhereMemoryIsScarceHostsStartOneByOne) {
   Free("100");
   EXPECT_FALSE(memory_->HoldsFewHosts());

@@ -127,7 +127,7 @@ TEST_F(DeviceSlotsReserveTest, OneAlonePlansWithAllAndKeepsWhatItsPlanTakes) {
   ASSERT_TRUE(first);
   EXPECT_EQ(first->values_bytes, uint64_t{4} << 30);
   EXPECT_LT(first->reserved.bytes(), uint64_t{5} << 30);
-  // What it could not estimate may need all.
+  // A call that it could not estimate may need all.
   const TemporaryFolder other = *TemporaryFolder::Create();
   ::setenv("XDG_STATE_HOME", other.path().c_str(), 1);
   EXPECT_EQ(Reserve(0, {.sharers = 1})->reserved.bytes(), uint64_t{8} << 30);

@@ -48,7 +48,7 @@ void Worker::Run(int input_fd, const std::atomic<bool>& interrupted) {
   BuildsAhead ahead;
   while (true) {
     if (!task) {
-      // What it keeps for requests to come others may need now.
+      // Others may need now what it keeps for requests to come.
       while (!queue_.Await(kIdleMs))
         sessions_.DropIf([](const Session& s) { return s.bench().memory.IsWanted(); });
       auto request = queue_.Next();

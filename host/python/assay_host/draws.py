@@ -237,11 +237,10 @@ _PATCHES = (
 def _patched(facts, tensor, generators):
     """Changes a run of rows, or of one row's elements, and leaves all others as they are: what a
     glance at a few values says of the rest is wrong. By the seed's remainder of division by 4 the
-    run (0) repeats values from elsewhere, and one element alone counts in every sum; (1) repeats
-    values, lies close below the largest value, is scaled down or is scaled up, a part each, and in
-    a part of each line alone, so that a look along the first row or the first column meets nothing;
-    (2) lies below the largest value or is scaled down; or (3) is scaled up, which not every
-    reference bears.
+    run (0) repeats values from elsewhere; (1) does that, lies close below the largest value, is
+    scaled down or is scaled up, a part each, and in a part of each line alone, so that a look along
+    the first row or the first column meets nothing; (2) lies below the largest value or is scaled
+    down; or (3) is scaled up, which not every reference bears.
     """
     if facts.symmetric or tensor.numel() < _PATCHED_MIN or not facts.values.shape:
         return tensor
@@ -281,28 +280,7 @@ def _patched(facts, tensor, generators):
         changed = torch.where(there(facts.kept), ordinary, changed)
     result = tensor.clone(memory_format=torch.contiguous_format)
     there(result).copy_(changed)
-    if ways == (_REPEATED,):
-        _make_one_heavy(facts, result, generators)
     return result
-
-
-def _make_one_heavy(facts, tensor, generators):
-    """Makes one element so large that a sum of the elements, or of their squares, shows whether it
-    was among them, and still shows the others: of 10^8 values a part gives the sum of all within
-    float32's bounds. All that a look at other elements meets is ordinary. Beyond a thousand times
-    the largest value, Winograd's convolutions lose what stands beside it.
-    """
-    if facts.narrow_range:
-        return
-    options = {"generator": generators.on(tensor.device), "device": tensor.device}
-    place = torch.randint(0, tensor.numel(), (1,), **options)
-    if facts.kept is not None and bool(facts.kept.view(-1)[place]):
-        return
-    flat = tensor.view(-1)
-    size = max(abs(flat.sum().item()) / 64, torch.linalg.vector_norm(flat).item() / 8)
-    size = min(size, 1e3 * max(abs(facts.low), abs(facts.high)))
-    if math.isfinite(size) and size > flat[place].abs().item():
-        flat[place] = size * torch.where(flat[place] < 0, -1.0, 1.0).to(flat.dtype)
 
 
 def _special_values(facts, generators):

@@ -55,7 +55,7 @@ class InputDraws:
         else:
             leaves = self._drawn_there(seed)
         describe.check_same(self._rows, leaves)
-        # What repeats itself does so in every draw.
+        # Elements that repeat others do so in every draw.
         once = [(name, sharing.unexpanded(value)) for name, value in leaves]
         made, changed = self._changed(once, kind, seed)
         return [
