@@ -220,6 +220,16 @@ class ModelNew(nn.Module):
         self.assertEqual((how, failed), (0, 0))
         self.assert_agrees(judge)
 
+    def test_the_default_type_that_a_problem_sets_holds_for_candidates(self):
+        source = "import torch\ntorch.set_default_dtype(torch.float64)\n" + LINEAR
+        self.describe(source)
+        plain = source.replace("torch.set_default_dtype(torch.float64)", "")
+        judge, how, failed, _ = self.run_candidate(
+            plain.replace("class Model", "class ModelNew"), order=(0, 1, 0)
+        )
+        self.assertEqual((how, failed), (0, 0), judge.message())
+        self.assert_agrees(judge)
+
     def test_a_candidate_may_change_its_inputs_only_where_the_reference_does(self):
         source = problem("x.mul_(2)\n        return x")
         self.describe(source)
@@ -319,7 +329,12 @@ class GoesWrong(CandidateTest):
 
     def test_a_missing_entry(self):
         self.load_refused("", failure.CANDIDATE_ENTRY, "no class ModelNew")
-        self.load_refused("class Model: pass\n", failure.CANDIDATE_ENTRY, "no class ModelNew")
+        self.load_refused(
+            "class Model: pass\n",
+            failure.CANDIDATE_ENTRY,
+            "no class ModelNew",
+            "call the candidate's ModelNew",
+        )
         self.load_refused("class ModelNew: pass\n", failure.CANDIDATE_ENTRY, "no forward")
 
     def test_a_constructor_that_throws(self):

@@ -24,10 +24,11 @@ def explained(source):
     return because(source).message
 
 
-def because(source, number=failure.CANDIDATE_LOAD):
-    """Runs the source as a candidate's file, and returns the Failure for what it raises."""
+def because(source, number=failure.CANDIDATE_LOAD, name="candidate.py"):
+    """Runs the source as a file of this name, and returns the Failure for what it raises."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "candidate.py")
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(textwrap.dedent(source))
         try:
@@ -200,6 +201,13 @@ class Explains(unittest.TestCase):
             said = explained(source)
         self.assertIn("candidate.py line 5: its argument parser ends the program", said)
         self.assertIn("the following arguments are required: --size; a file is imported", said)
+
+    def test_a_problem_is_one_file(self):
+        source = "open('/nowhere/weights.pt')"
+        said = because(source, failure.PROBLEM_LOAD, "problem/mine.py").message
+        self.assertIn("mine.py line 1: FileNotFoundError", said)
+        self.assertIn("a problem is judged from its one file", said)
+        self.assertNotIn("one file", explained(source))
 
     def test_what_this_pytorch_lacks(self):
         self.assertIn(

@@ -411,6 +411,16 @@ class LoadsAndEvaluates(ReferenceTest):
             expected = self.judge.tensor("x").double() * 2
             self.assertTrue(torch.equal(self.judge.oracle("out", 0), expected))
 
+    def test_noise_under_a_seed_of_its_own_is_that_of_float32_there(self):
+        for noise in ("torch.randn(x.shape)", "torch.rand_like(x)", "x.clone().normal_()"):
+            self.assertEqual(self.load(problem(f"torch.manual_seed(3); return x + {noise}"))[1], 2)
+            self.judge.lay_out(1)
+            self.judge.draw(1)
+            self.judge.evaluate(0, 0)
+            self.judge.evaluate(0, 1)
+            error = self.judge.oracle("out", 0) - self.judge.tensor("out").double()
+            self.assertLess(error.abs().max().item(), 1e-5)
+
     def test_sparse_tensors_within_forward_are_as_others(self):
         for made in ("x.to_sparse()", "x.to_sparse_csr()"):
             self.assertEqual(self.load(problem(f"return torch.mm({made}, x.t())"))[1], 2)

@@ -190,7 +190,7 @@ class Build(unittest.TestCase):
         for name in ("candidate", "tmp"):
             os.makedirs(os.path.join(self.root, name))
         record = {"init_inputs": pickle.dumps([]), "template": None, "layouts": {}}
-        record["likenesses"] = [None, None]
+        record.update(likenesses=[None, None], default_dtype=torch.float32)
         self.write("init.pickle", pickle.dumps({**record, "class_name": "Model"}))
 
     def write(self, name, content):

@@ -1,5 +1,6 @@
 """Tests how a candidate's result is matched with the outputs of the reference."""
 
+import dataclasses
 import os
 import sys
 import unittest
@@ -12,6 +13,12 @@ sys.path.insert(0, os.path.join(SUPPORT, "python"))
 from assay_host import structure  # noqa: E402
 
 A, B, C = torch.zeros(1), torch.ones(1), torch.full((1,), 2.0)
+
+
+@dataclasses.dataclass
+class Result:
+    y: torch.Tensor
+    z: object = None
 
 
 class Outputs(unittest.TestCase):
@@ -31,6 +38,13 @@ class Outputs(unittest.TestCase):
         other = (C, [{"z": {"b": 2.0, "a": B}, "y": A}])
         self.assertEqual(self.flat(nested, other), [2, 0, 1, 2])
         self.assertEqual(self.flat({1: A, 0: B}, {0: B, 1: A}), [0, 1])
+
+    def test_fields_of_a_dataclass_are_keys(self):
+        self.assertEqual(self.flat(Result(A, Result(B)), Result(A, Result(B))), [0, 1])
+        self.assertEqual(self.flat((C, Result(A, B)), (C, {"z": B, "y": A})), [2, 0, 1])
+        self.assertIn("lacks 'z'", self.refused(Result(A, B), Result(A)))
+        with self.assertRaises(TypeError):
+            structure.flatten_outputs(Result, [])
 
     def test_missing_and_additional_keys_are_named(self):
         self.assertEqual(

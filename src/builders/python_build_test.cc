@@ -58,7 +58,8 @@ class BuildWithoutDevice : public testing::Test {
   // A pickled construction record (assay_host/record.py) of a class Model without arguments.
   static constexpr const char* kRecord =
       "(dp0\nVversion\np1\nI1\nsVinit_inputs\np2\nc_codecs\nencode\np3\n(V(lp0\\u000a.\np4\n"
-      "Vlatin1\np5\ntp6\nRp7\nsVclass_name\np8\nVModel\np9\ns.";
+      "Vlatin1\np5\ntp6\nRp7\nsVclass_name\np8\nVModel\np9\nsVdefault_dtype\np10\n"
+      "ctorch\nfloat32\np11\ns.";
 
   void SetUp() override {
     if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";

@@ -48,7 +48,7 @@ Result<CandidateSource> SourceOf(const McpJson& arguments) {
   const std::string language = TextOf(arguments, "language");
   if (language.empty()) return UsageError("a source needs its 'language': cpp, c, cuda or python");
   const std::string suffix = language == "cuda" ? "cu" : language == "python" ? "py" : language;
-  return CandidateFromText("candidate." + suffix, TextOf(arguments, "source"));
+  return CandidateFromAnswer("candidate." + suffix, TextOf(arguments, "source"));
 }
 
 // The name of a size, or none.

@@ -34,6 +34,12 @@ std::optional<FaultPlace> PlaceOf(wire::Region region, const wire::Plan& plan) {
   return std::nullopt;
 }
 
+// Whether PyTorch's normalisations write to a parameter of this name in training mode.
+bool IsRunningStatistic(std::string_view name) {
+  return name.ends_with("running_mean") || name.ends_with("running_var") ||
+         name.ends_with("num_batches_tracked");
+}
+
 // A fault in memory that is read-only; "": it lies elsewhere.
 std::string ReadOnlyText(const wire::Plan& plan, const FaultPlace& place, uint64_t address) {
   if (place.role == wire::Role::kOutput || place.stride == 0 ||
@@ -45,9 +51,12 @@ std::string ReadOnlyText(const wire::Plan& plan, const FaultPlace& place, uint64
     const wire::ArgumentSpec& argument = plan.arguments[i];
     if (argument.role == place.role && within >= argument.offset &&
         within < argument.offset + argument.size_bytes)
-      return fmt::format("it wrote to its {} {}, which is read-only{}: work on a copy",
-                         is_input ? "input" : "parameter", argument.name,
-                         is_input ? ", as the reference does not change it" : "");
+      return fmt::format(
+          "it wrote to its {} {}, which is read-only, as the reference does not change it: {}",
+          is_input ? "input" : "parameter", argument.name,
+          !is_input && IsRunningStatistic(argument.name)
+              ? "its module is in training mode: call self.eval() in the constructor"
+              : "work on a copy");
   }
   return fmt::format("it wrote beside its {0}s: {0}s are read-only",
                      is_input ? "input" : "parameter");

@@ -49,7 +49,12 @@ TEST_F(FaultTextTest, NamesWhatIsReadOnly) {
             "it wrote to its input x, which is read-only, as the reference does not change it: "
             "work on a copy");
   EXPECT_EQ(At(Region::kWeights, 1024, std::nullopt),
-            "it wrote to its parameter w, which is read-only: work on a copy");
+            "it wrote to its parameter w, which is read-only, as the reference does not change it: "
+            "work on a copy");
+  std::string_view("bn_running_mean").copy(plan_->arguments[1].name, wire::kNameBytes - 1);
+  EXPECT_EQ(At(Region::kWeights, 1024, std::nullopt),
+            "it wrote to its parameter bn_running_mean, which is read-only, as the reference does "
+            "not change it: its module is in training mode: call self.eval() in the constructor");
   EXPECT_EQ(At(Region::kInputs, 1023), "it wrote beside its inputs: inputs are read-only");
 }
 

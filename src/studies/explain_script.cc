@@ -77,6 +77,7 @@ def main():
     torch.set_grad_enabled(False)
     path = candidate.path_in(FOLDER)
     made = record.read(os.path.join(FOLDER, "init.pickle"))
+    torch.set_default_dtype(made["default_dtype"])
     module = candidate.import_file(path, SET, SEED)
     model = candidate.construct(module, made, SEED, path)
     give_weights(model, made["parameters"], [load(*each) for each in PARAMETERS])

@@ -125,6 +125,7 @@ Result<CandidateSource> CandidateFromText(const std::string& path, std::string c
 Result<CandidateSource> CandidateFromAnswer(const std::string& path, std::string text) {
   if (IsPackedFolder(text)) return CandidateFromText(path, std::move(text));
   const Suffix* suffix = SuffixOf(path);
+  if (suffix == nullptr && !IsNamedAsAnswer(path)) return std::unexpected(NoCandidate(path));
   const Suffix* marked = suffix != nullptr ? suffix : SuffixOfMarks(text);
   const bool python = marked != nullptr && marked->form == CandidateForm::kPython;
   if (marked != nullptr && !IsAnswer(text, python ? CodeForm::kPython : CodeForm::kNative))

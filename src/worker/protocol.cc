@@ -156,8 +156,8 @@ Result<CandidateSource> CandidateFrom(const Json& object) {
         "a candidate needs a path, or a name (whose ending says its form) and a "
         "source");
   if (source.size() > kSourceBytesMax) return UsageError("a candidate's source is over 4 MiB");
-  ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate, CandidateFromText(name, std::move(source)));
-  candidate.note = std::move(note);
+  ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate, CandidateFromAnswer(name, std::move(source)));
+  if (!note.empty()) candidate.note = std::move(note);
   return candidate;
 }
 

@@ -77,6 +77,19 @@ TEST(WorkerProtocol, AsksForADescription) {
   EXPECT_EQ(request->terms.problem.problem, "softmax");
 }
 
+TEST(WorkerProtocol, TakesCodeOutOfAnAnswer) {
+  std::string id;
+  const auto request = ParseWorkerRequest(
+      R"({"id": "7", "request": "judge", "terms": {"problem": "softmax"}, "candidates": [)"
+      R"({"name": "a.py", "source": "Here it is:\n```python\nclass ModelNew:\n    x = 1\n```\n"},)"
+      R"({"name": "b.py", "source": "class ModelNew:\n    x = 1\n", "note": "my note"}]})",
+      &id);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->candidates[0].content, request->candidates[1].content);
+  EXPECT_THAT(request->candidates[0].note, HasSubstr("taken out of a model's answer"));
+  EXPECT_EQ(request->candidates[1].note, "my note");
+}
+
 TEST(WorkerProtocol, KnownArtifactsAreNoneOrAList) {
   const CandidateSource candidate = CandidateFromText("a.cpp", "int x;").value();
   std::string id;

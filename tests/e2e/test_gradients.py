@@ -63,6 +63,7 @@ def test_a_backward_of_ones_own_is_judged_against_autograd(assay, write):
     passed, refused = run.verdict
     assert passed["outcome"] == "correct" and refused["outcome"] == "wrong"
     assert passed["problem"]["name"] == "softmax_gradients"
+    assert refused["correctness"]["first_mismatch"]["output"] == "x_gradient"
     run = assay.judge(SOFTMAX, wrong, *options)
     assert run.code == GOOD, run
 

@@ -108,6 +108,7 @@ def _build(root, settings, say):
             extensions.pack(root, _product(root))
             return 0
         made = record.read(os.path.join(root, "candidate", "init.pickle"))
+        torch.set_default_dtype(made["default_dtype"])
         module = candidate.import_file(path, settings.get("set", {}), seed)
         model = candidate.construct(module, made, seed, path)
         place = device.CPU if without_device else device.name(settings)

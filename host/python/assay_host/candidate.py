@@ -143,10 +143,17 @@ def construct(module, record, seed, path, part=CANDIDATE):
     name = next((name for name in _class_names(record, part) if hasattr(module, name)), "")
     model_class = getattr(module, name, None)
     if not callable(model_class):
+        other = record["class_name"]
+        has_other = isinstance(getattr(module, other, None), type)
         raise Failure(
             part.entry,
-            f"{os.path.basename(path)} defines no class {part.class_name}: a candidate in "
-            "Python is a class ModelNew that is called like the problem's Model",
+            f"{os.path.basename(path)} defines no class {part.class_name}: "
+            + (
+                f"its class {other} is taken for the reference's; call the candidate's ModelNew"
+                if has_other
+                else "a candidate in Python is a class ModelNew that is called like the problem's "
+                "Model"
+            ),
         )
     if not hasattr(module, record["class_name"]):
         setattr(module, record["class_name"], model_class)  # for super(Model, self) in a copy
@@ -203,6 +210,7 @@ class Candidate:
         if self._part.locks_down:
             self._lock_down()
         seed = int(settings.get("weights_seed", 0))
+        torch.set_default_dtype(self._record["default_dtype"])
         module = import_file(self._path, settings.get("set", {}), seed, self._part)
         model = construct(module, self._record, seed, self._path, self._part)
         self._constructed = module, model

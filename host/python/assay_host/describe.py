@@ -23,6 +23,12 @@ while xor assay std NULL
 _NAME_LENGTH_MAX = 100
 
 
+def output_names(count, gradients=()):
+    """Returns out, out1, out2... of so many results; the last ones are gradients of these names."""
+    results = [f"out{index}" if index else "out" for index in range(count - len(gradients))]
+    return [*results, *gradients]
+
+
 class Names:
     """Hands out identifiers that are valid in C and unique within the signature."""
 
@@ -121,13 +127,13 @@ class Signature:
             self.add(wire.PARAMETER, name, value, failure.PROBLEM_LOAD, varies(name, tensor))
         return [number for number, tensor in enumerate(tensors.values()) if tensor.is_complex()]
 
-    def add_outputs(self, outputs, used_bytes):
+    def add_outputs(self, outputs, used_bytes, gradients=()):
         """Adds forward's results, then the inputs that it changes. `used_bytes`: of the latter, by
-        number of the input, in order.
+        number of the input, in order. `gradients`: names of the last results, which are gradients.
         """
         count = len(outputs) - len(used_bytes)
-        for index, tensor in enumerate(outputs[:count]):
-            name = f"out{index}" if index else "out"
+        names = output_names(count, gradients)
+        for name, tensor in zip(names, outputs[:count]):
             self.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
         for number, tensor in zip(used_bytes, outputs[count:]):
             self._add_changed(number, tensor, used_bytes[number])

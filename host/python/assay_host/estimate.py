@@ -17,7 +17,7 @@ import time
 
 import torch
 
-from assay_host import describe, failure, operators, problem, structure
+from assay_host import describe, failure, gradients, operators, problem, structure
 from assay_host.failure import Failure
 
 # A `--set` that is proposed brings the sum under this on a CPU, and the operations of one forward
@@ -186,7 +186,8 @@ def _follow_forward(model, template, leaves, need):
         changed = {n: value for n, value in tensors.items() if value._version != versions[n]}
         results = structure.flatten_outputs(result, [])
         outputs = [tensor for tensor in results if not any(tensor is x for x in changed.values())]
-        named = {f"out{index}" if index else "out": tensor for index, tensor in enumerate(outputs)}
+        own = gradients.names(model, leaves)
+        named = dict(zip(describe.output_names(len(outputs), own), outputs))
         named.update({f"{name}_after": value for name, value in changed.items()})
         need.outputs = sum(map(_bytes, named.values()))
         need.truth = sum(8 * t.numel() for t in named.values() if t.dtype.is_floating_point)

@@ -48,6 +48,7 @@ _CUDA_HEADERS = re.compile(
 )
 _LACKS_HEADER = re.compile(r"fatal error: .*(: No such file|' file not found)")
 _FOLDER = "a candidate of several files is judged as their folder: assay judge PROBLEM FOLDER"
+_ONE_FILE = "a problem is judged from its one file: it makes what it needs, or has it in its text"
 _CUDA_FOLDERS = re.compile(r"[/\\](torch[/\\]cuda|triton)[/\\]")
 
 # True in a process that was given a CUDA device (device.start).
@@ -215,11 +216,16 @@ def _is_lone(path):
     return os.path.basename(path) == "candidate.py" and not os.path.exists(entry)
 
 
-@_careful(False)
-def _needs_files(error, path, line):
-    """Returns True if the exception shows that a candidate lacks files beside it."""
-    if not _is_lone(path):
-        return False
+@_careful("")
+def _beside(error, path, line):
+    """Returns what to do about files beside this one, where the exception shows that they lack."""
+    if not _lacks_files(error, line):
+        return ""
+    is_problem = os.path.basename(os.path.dirname(path)) == "problem"
+    return f"; {_FOLDER}" if _is_lone(path) else f"; {_ONE_FILE}" if is_problem else ""
+
+
+def _lacks_files(error, line):
     if isinstance(error, FileNotFoundError):
         return bool(os.path.splitext(os.fsdecode(error.filename or ""))[1])
     if isinstance(error, ImportError):
@@ -261,8 +267,8 @@ def _explained(error, path):
     text = linecache.getline(path, line) if line is not None else ""
     lacking = _not_here(error, text, path)
     said = lacking or describe_exception(error)
-    if not lacking and _needs_files(error, path, text):
-        said += "; " + _FOLDER
+    if not lacking:
+        said += _beside(error, path, text)
     return f"{place}: {said}", lacking is not None
 
 

@@ -23,10 +23,40 @@ except ImportError:  # PyTorch before 1.13
     TorchFunctionMode = contextlib.nullcontext
 
 
+# Functions whose numbers under one seed differ by the type that they are drawn in.
+_DRAWN = {torch.rand, torch.randn, torch.rand_like, torch.randn_like, torch.normal, torch.bernoulli}
+_DRAWN_INTO = {
+    getattr(torch.Tensor, f"{name}_")
+    for name in ("uniform", "normal", "log_normal", "cauchy", "exponential", "geometric")
+}
+
+
+def _drawn_in_float32(function, args, kwargs):
+    """What the function draws where the model runs as it stands, in float64."""
+
+    def single(item):
+        wide = isinstance(item, torch.Tensor) and item.dtype is torch.float64
+        return item.float() if wide else torch.float32 if item is torch.float64 else item
+
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        drawn = function(*map(single, args), **{name: single(kwargs[name]) for name in kwargs})
+    finally:
+        torch.set_default_dtype(default)
+    if function in _DRAWN_INTO:
+        return args[0].copy_(drawn)
+    return drawn.double() if drawn.dtype is torch.float32 else drawn
+
+
 class _NoFloat32(TorchFunctionMode):
-    """Where forward asks for float32, as in softmax(x.float()), it computes in float64."""
+    """Where forward asks for float32, as in softmax(x.float()), it computes in float64; random
+    numbers that it draws under a seed of its own are those of float32.
+    """
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function in _DRAWN or function in _DRAWN_INTO:
+            return _drawn_in_float32(function, args, kwargs or {})
         if function is torch.Tensor.float:
             function = torch.Tensor.double
         wide = [torch.float64 if item is torch.float32 else item for item in args]

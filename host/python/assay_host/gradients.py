@@ -92,7 +92,21 @@ def _change(model, kind):
 
     rest = inspect.Parameter("gradient", inspect.Parameter.VAR_POSITIONAL)
     with_gradients.__signature__ = inspect.Signature([*parameters, rest])
+    with_gradients.gives_gradients = True
     model.forward = with_gradients
+
+
+def names(model, inputs):
+    """Names of the gradients that a model of `--grad` returns behind its results, in their order:
+    x_gradient, linear.weight_gradient; none of another model. `inputs`: (name, value) of each.
+    """
+    if not getattr(getattr(model, "forward", None), "gives_gradients", False):
+        return []
+    values = dict(inputs)
+    own = list(inspect.signature(model.forward).parameters)[:-1]
+    sources = [name for name in own if _is_float(values.get(name))]
+    sources += [name for name, value in model.named_parameters() if value.requires_grad]
+    return [f"{name}_gradient" for name in sources]
 
 
 def _listed(results):

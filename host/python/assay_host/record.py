@@ -7,6 +7,8 @@ import os
 import pickle
 import sys
 
+import torch
+
 from assay_host import failure
 from assay_host.failure import Failure
 
@@ -36,7 +38,14 @@ def write(fd, init_inputs, facts):
         return 0
     try:
         written = pickle.dumps(
-            {"version": _VERSION, "init_inputs": init_inputs, **facts}, protocol=4
+            {
+                "version": _VERSION,
+                "init_inputs": init_inputs,
+                # A problem may set it as it is imported, for candidates, too.
+                "default_dtype": torch.get_default_dtype(),
+                **facts,
+            },
+            protocol=4,
         )
     except Exception:
         return 0

@@ -40,10 +40,10 @@ import os
 import torch
 
 from assay_host import blocks, compiled, constants, copies, describe, device, drawn_weights, draws
-from assay_host import estimate, failure, fills, float64, forward, inplace, input_draws, layout
-from assay_host import module_state, mutants, nan_outputs, own_check, pieces, problem, profile
-from assay_host import randomness, ready_checks, record, rehearsal, selections, structure, values
-from assay_host import weights, wire
+from assay_host import estimate, failure, fills, float64, forward, gradients, inplace, input_draws
+from assay_host import layout, module_state, mutants, nan_outputs, own_check, pieces, problem
+from assay_host import profile, randomness, ready_checks, record, rehearsal, selections, structure
+from assay_host import values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
@@ -127,7 +127,7 @@ class Reference:
             state, lambda *named: weights.varies(*named, constant, self._place.device)
         )
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
-        signature.add_outputs(outputs, used_bytes)
+        signature.add_outputs(outputs, used_bytes, gradients.names(self._model, leaves))
         self._nan = nan_outputs.NanOutputs(outputs)
         flags = nan_outputs.are_asked_for(tree) * FLAG_ASKS_FOR_NAN
         flags |= ready_checks.number_of_function(tree) << READY_CHECK_BITS

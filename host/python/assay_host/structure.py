@@ -5,6 +5,8 @@ A template is made of plain tuples, so that it can be pickled for candidate host
   ("named", class, [...]) ("dict", [(key, ...)])
 """
 
+import dataclasses
+
 import torch
 
 
@@ -76,10 +78,18 @@ class OutputMismatch(Exception):
     """A result of the wrong count, keys, shape or dtype, or on another device."""
 
 
+def _opened(value):
+    """Returns an instance of a dataclass as a dictionary of its fields; others as they are."""
+    if isinstance(value, (type, dict)) or not dataclasses.is_dataclass(value):
+        return value
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
 def form_of(value):
     """Returns where a result of the reference has dictionaries, whose outputs are matched by their
     keys: None, a list of forms, or forms by key. A key of no output counts as missing.
     """
+    value = _opened(value)
     if isinstance(value, (list, tuple)):
         forms = [form_of(item) for item in value]
         return forms if any(form is not None for form in forms) else None
@@ -138,5 +148,8 @@ def flatten_outputs(value, leaves, form=None):
         for item in value.values() if isinstance(value, dict) else value:
             flatten_outputs(item, leaves)
     elif value is not None:
-        raise TypeError(type(value).__name__)
+        fields = _opened(value)
+        if fields is value:
+            raise TypeError(type(value).__name__)
+        flatten_outputs(fields, leaves, form)
     return leaves

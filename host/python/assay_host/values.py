@@ -39,13 +39,13 @@ def unsupported(tensor, device="cpu"):
     """
     if tensor.is_quantized:
         return f"a quantised tensor ({tensor.dtype})"
+    if getattr(tensor, "is_nested", False):
+        return "a nested tensor; its padded form and the lengths can be given instead"
     if tensor.layout != torch.strided:
         return (
             f"a sparse tensor ({tensor.layout}); its indices and values, or its to_dense(), can be "
             "given instead"
         )
-    if getattr(tensor, "is_nested", False):
-        return "a nested tensor"
     if tensor.is_complex():
         return f"{str(tensor.dtype).replace('torch.', '')}; use torch.view_as_real of it"
     if tensor.dtype not in DTYPE_NUMBERS:
