@@ -154,6 +154,11 @@ class Explains(unittest.TestCase):
         ):
             self.assertEqual(because(source).number, failure.CANDIDATE_LOAD, source)
         # A name is looked for in this PyTorch first: what it has is no reason.
+        with mock.patch.dict(newer_torch._ARGUMENT_SINCE, {"LayerNorm.later": (99, 1)}):
+            said = explained("import torch\ntorch.nn.LayerNorm(4, later=False)")
+            own = "class LayerNorm: pass\nLayerNorm(later=False)"
+            self.assertNotIn("99.1", explained(own))
+        self.assertIn("it needs the argument later of LayerNorm of PyTorch 99.1", said)
         with mock.patch.dict(newer_torch._SINCE, {"torch.softmaxx": (1, 0)}):
             self.assertNotIn(NOT_HERE, explained("import torch\ntorch.softmaxx"))
 

@@ -210,7 +210,10 @@ Result<std::vector<Asked>> FromFolder(const std::string& folder, const std::stri
        entry.increment(code)) {
     std::error_code unknown;
     if (entry.depth() >= 1) entry.disable_recursion_pending();
-    if (entry->is_regular_file(unknown) && MayBeCandidate(entry->path()))
+    const bool is_folder =
+        entry->is_directory(unknown) && ParseSampleName(entry->path().filename().string());
+    if (is_folder) entry.disable_recursion_pending();
+    if (is_folder || (entry->is_regular_file(unknown) && MayBeCandidate(entry->path())))
       found.emplace_back(entry->path().string()).found = true;
   }
   if (code) return UsageError(fmt::format("cannot list {}: {}", folder, code.message()));
@@ -362,7 +365,7 @@ std::optional<SampleName> ParseSampleName(std::string_view file_name) {
     return true;
   };
   if (!word("level_") || !number(&name.level) || !word("_problem_") || !number(&name.problem) ||
-      !word("_sample_") || !number(&name.sample) || !word("_kernel."))
+      !word("_sample_") || !number(&name.sample) || !word("_kernel") || (at != end && *at != '.'))
     return std::nullopt;
   return name;
 }

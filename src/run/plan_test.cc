@@ -70,6 +70,15 @@ TEST_F(Plans, AKernelBenchRunFolderAsItLies) {
   EXPECT_THAT(Lines(Made()), ElementsAre("1/23_Softmax #2", "1/23_Softmax #10"));
 }
 
+TEST_F(Plans, AFolderWithASamplesNameIsOneCandidate) {
+  Write("run/level_1_problem_23_sample_0_kernel.py", "a");
+  Write("run/level_1_problem_23_sample_1_kernel/candidate.py", "class ModelNew: pass\n");
+  Write("run/level_1_problem_23_sample_1_kernel/softmax.py", "x = 1\n");
+  const RunPlan plan = Made();
+  EXPECT_THAT(Lines(plan), ElementsAre("1/23_Softmax #0", "1/23_Softmax #1"));
+  EXPECT_THAT(plan.troubles, IsEmpty());
+}
+
 TEST_F(Plans, TakesAnswersThatNameTheirProblem) {
   const std::string answer = "Here it is:\n```python\nclass ModelNew: pass\n```\n";
   Write("run/23_Softmax_1.md", answer);
@@ -217,7 +226,8 @@ TEST(SampleNames, AreKernelBenchs) {
   EXPECT_EQ(name->sample, 3);
   for (const char* other :
        {"level_2_problem_17_sample_3.py", "level_x_problem_1_sample_0_kernel.py",
-        "level_1_problem_1_sample_-1_kernel.py", "", "level_"})
+        "level_1_problem_1_sample_-1_kernel.py", "level_1_problem_1_sample_1_kernels", "",
+        "level_"})
     EXPECT_FALSE(ParseSampleName(other)) << other;
 }
 

@@ -3,6 +3,7 @@ file that they are missing. Names of no release, such as misspelt ones, are the 
 """
 
 import re
+import traceback
 import types
 
 import torch
@@ -29,6 +30,15 @@ _RELEASES = {
     (2, 8): "torch.float4_e2m1fn_x2",
 }
 _SINCE = {name: release for release, names in _RELEASES.items() for name in names.split()}
+# Arguments that PyTorch's own functions and classes got later, as their message names them.
+_ARGUMENTS = {
+    (2, 1): """
+        LayerNorm.bias TransformerEncoderLayer.bias TransformerDecoderLayer.bias
+        load_state_dict.assign scaled_dot_product_attention.scale""",
+    (2, 5): "scaled_dot_product_attention.enable_gqa",
+}
+_ARGUMENT_SINCE = {name: since for since, names in _ARGUMENTS.items() for name in names.split()}
+_ARGUMENT = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 # Python 3.9, and PyTorch's own lookups, say it in words alone.
 _ATTRIBUTE = re.compile(r"module '(torch[\w.]*)' has no attribute '(\w+)'")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '(torch[\w.]*)'")
@@ -38,18 +48,33 @@ def lacking(error):
     """Returns the words for an exception that comes of a name which only a newer PyTorch has; None
     for any other.
     """
-    name = _name(error)
-    parts = name.split(".") if name else []
     here = _release(torch.__version__)
-    for count in range(len(parts), 1, -1):
-        since = _SINCE.get(".".join(parts[:count]))
-        if since and since > here:
-            release = ".".join(map(str, since))
-            return (
-                f"it needs {name} of PyTorch {release}, which is not here (this is PyTorch "
-                f"{torch.__version__}): use --python with PyTorch {release} or later"
-            )
-    return None
+    name, since = _argument(error)
+    if not since:
+        name = _name(error)
+        parts = name.split(".") if name else []
+        found = (_SINCE.get(".".join(parts[:count])) for count in range(len(parts), 1, -1))
+        since = next((release for release in found if release and release > here), None)
+    if not since or since <= here:
+        return None
+    release = ".".join(map(str, since))
+    return (
+        f"it needs {name} of PyTorch {release}, which is not here (this is PyTorch "
+        f"{torch.__version__}): use --python with PyTorch {release} or later"
+    )
+
+
+def _argument(error):
+    """Returns the words for an argument that a newer PyTorch's function has, and its release."""
+    found = _ARGUMENT.search(str(error)) if isinstance(error, TypeError) else None
+    if not found:
+        return None, None
+    function, name = found.groups()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    # A file's own class may have the name of PyTorch's.
+    if not re.search(rf"[\w)]\.{function}\(", frame.line or ""):
+        return None, None
+    return f"the argument {name} of {function}", _ARGUMENT_SINCE.get(f"{function}.{name}")
 
 
 def _release(version):
