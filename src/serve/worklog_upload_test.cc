@@ -35,7 +35,7 @@ TEST(WorklogUpload, AWholeWorklogIsComplete) {
 
 // The report shows the reference: an upload without it would never be complete.
 TEST(WorklogUpload, AWorklogThatIsCompleteHereIsCompleteThere) {
-  for (const std::string name : {"tour", "match", "worklog"}) {
+  for (const std::string name : {"match", "worklog"}) {
     const auto files = FilesOfWorklogFolder(ASSAY_SOURCE_DIRECTORY "/examples/" + name);
     ASSERT_TRUE(files) << files.error().message;
     const auto uploaded = ReadUploadedWorklog(*files);

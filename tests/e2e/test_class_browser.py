@@ -199,7 +199,7 @@ def turn_the_dial(school, person):
 
 def send_worklog(school, person):
     person.follow("Worklogs", "nav")
-    person.ask("upload", label="or its folder", file=worklog_tar(school.folder, "tour"))
+    person.ask("upload", label="or its folder", file=worklog_tar(school.folder, "worklog"))
     person.click("Send it")
     school.look(person, "worklog-sent")
     person.follow("Read the report")

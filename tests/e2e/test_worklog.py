@@ -189,7 +189,7 @@ def test_a_transcript_keeps_its_prompts(assay):
     assert answers == [by_key["propose/0/0"], by_key["propose/1/0"]]
 
 
-@pytest.mark.parametrize(("name", "versions"), [("worklog", 6), ("tour", 7), ("match", 12)])
+@pytest.mark.parametrize(("name", "versions"), [("worklog", 6), ("match", 12)])
 def test_an_example_is_complete(assay, name, versions):
     run = assay("worklog", "check", "--in", ROOT / "examples" / name)
     assert run.code == GOOD and f"complete: {versions} versions" in run.out, run
