@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "base/check.h"
@@ -14,6 +15,7 @@
 #include "correctness/impostors.h"
 #include "correctness/own_check.h"
 #include "rules/draw_choice.h"
+#include "rules/error_bounds.h"
 #include "values/slot_layout.h"
 
 namespace assay {
@@ -133,12 +135,21 @@ DrawOutputs Describe(std::span<const OutputView> views, bool special_values) {
 // Draws on which an impostor that passes in part has to pass whole.
 constexpr int kConfirmedOn = 3;
 
+// Whether nothing tells the error of the reference on unusual values.
+bool LacksTruth(const Oracle& oracle) {
+  return !oracle.description().float64_supported && !oracle.description().own_check &&
+         HasFloats(oracle.plan(), Role::kOutput);
+}
+
+// What may lie between two right outputs of random signs then: half of the norm, and anything at
+// single elements. What leaves out a rectifier or an absolute value is off by more.
+constexpr ReferenceError kUnknownError{kBoundMax, std::numeric_limits<double>::infinity(), 0};
+
 // Why a draw is left out before it is made; empty: it is made.
 std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
                              std::span<const DrawKind> skip) {
   if (draw.kind == DrawKind::kOrdinary) return {};
-  if (!oracle.description().float64_supported && !oracle.description().own_check &&
-      HasFloats(oracle.plan(), Role::kOutput))
+  if (LacksTruth(oracle) && draw.kind != DrawKind::kSigns)
     return "the reference does not run in float64: its own error on such values is unknown";
   if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end())
     return "such draws are left out of this problem";
@@ -223,6 +234,8 @@ class Learning {
     Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
       CompareWithOracle(views[output], rule_, learned);
     });
+    if (draw->kind == DrawKind::kSigns && LacksTruth(oracle))
+      std::ranges::fill(of_signs_, kUnknownError);
     return RefuseScattered(oracle);
   }
 
@@ -346,6 +359,10 @@ std::vector<Draw> DrawSet::Kept() const {
         (special_values_ || draw.kind != DrawKind::kSpecialValues))
       kept.push_back(draw);
   return kept;
+}
+
+const std::vector<ReferenceError>& DrawSet::ErrorsOf(const Oracle& oracle, DrawKind kind) const {
+  return kind == DrawKind::kSigns && LacksTruth(oracle) ? signs_errors_ : errors_;
 }
 
 bool DrawSet::has_signs() const {

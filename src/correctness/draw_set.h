@@ -40,6 +40,8 @@ class DrawSet {
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
   // Returns the same of values with random signs; empty without such a draw.
   const std::vector<ReferenceError>& errors_of_signs() const { return signs_errors_; }
+  // Returns those that outputs of a draw of this kind are compared with in gate 1.
+  const std::vector<ReferenceError>& ErrorsOf(const Oracle& oracle, wire::DrawKind kind) const;
   // Returns true if inputs of one sign were given random signs, and the reference bears it.
   bool has_signs() const;
   // Says which inputs keep their signs because the reference needs it; empty: none.

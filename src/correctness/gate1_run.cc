@@ -162,7 +162,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   context.draw_kind = DrawKindName(draw.kind);
   context.ordinary_passed = ordinary_passed;
   CallCheck check = CheckCall(setup.oracle, setup.live, host, slot, *master, true, setup.rule,
-                              setup.draws.reference_errors(), context);
+                              setup.draws.ErrorsOf(setup.oracle, draw.kind), context);
   if (check.trouble) return std::unexpected(std::move(*check.trouble));
   const auto stray = FindStrayWrites(setup.live, host, order);
   if (stray) {

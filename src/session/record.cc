@@ -253,7 +253,7 @@ std::string NoteOfFloat64(const ProblemDescription& description) {
   if (!description.float64_supported && !description.own_check)
     return std::ranges::any_of(description.arguments, is_float_output)
                ? "the reference does not run in float64, which would tell its own error on unusual "
-                 "values: they are not tried"
+                 "values: of these random signs alone are tried, for gross faults"
                : "";
   if (description.float64_pieces == 0) return {};
   return fmt::format("the reference ran in float64 on {} pieces of the batch, as memory asks for",

@@ -152,7 +152,7 @@ TEST(NoteOfFloat64, SaysThatUnusualValuesAreNotTried) {
   output.role = wire::Role::kOutput;
   output.dtype = wire::DType::kFloat32;
   description.arguments.push_back(output);
-  EXPECT_THAT(NoteOfFloat64(description), testing::HasSubstr("they are not tried"));
+  EXPECT_THAT(NoteOfFloat64(description), testing::HasSubstr("random signs alone"));
   description.own_check = true;
   EXPECT_EQ(NoteOfFloat64(description), "");
 }

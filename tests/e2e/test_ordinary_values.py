@@ -282,3 +282,17 @@ def test_where_every_true_value_is_zero_terms_that_cancel_may_round(assay, write
     assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
     draws = verdicts["wrong.py"]["correctness"]["draws"]
     assert [draw["kind"] for draw in draws if draw["result"] == "failed"] == ["zero-one"], draws
+
+
+def test_without_float64_random_signs_show_gross_faults(assay, write):
+    """`return x` passed a rectifier in NumPy, whose inputs are all positive."""
+    problem = RELU.replace("torch.relu(x)", "torch.from_numpy(x.numpy().astype('float32').clip(0))")
+    candidates = {"relu.py": model("return torch.relu(x)"), "copy.py": model("return x.clone()")}
+    options = ("--one-size",)
+    found = judged(assay, write, problem.replace("randn", "rand"), candidates, *options)
+    assert found["relu.py"]["outcome"] == "correct", found
+    assert "random signs alone" in found["relu.py"]["correctness"]["note"]
+    assert found["copy.py"]["outcome"] == "wrong", found
+    draws = {draw["kind"]: draw["result"] for draw in found["copy.py"]["correctness"]["draws"]}
+    assert draws["ordinary"] == "passed" and draws["huge-scale"] == "dropped", draws
+    assert draws["signs"] == "failed", draws
