@@ -21,12 +21,12 @@ CHAPTERS = {
     "Begin": ["README.md", "docs/tour-*.md", "docs/limits.md"],
     "Use": """docs/verdict.md docs/problems.md docs/candidate-abi.md docs/run.md docs/score.md
         docs/formats.md docs/claims.md docs/archive.md docs/audit.md docs/model.md docs/ladder.md
-        docs/peak.md""".split(),
+        docs/peak.md docs/python.md""".split(),
     "Search and train": """docs/search.md docs/proposers.md docs/prompts.md docs/feedback.md
         docs/env.md docs/datasets.md docs/mine.md docs/worker.md docs/mcp.md AGENTS.md
         skills/*/SKILL.md""".split(),
     "Teach and serve": """docs/worklog.md docs/class.md docs/serve.md docs/cluster.md
-        docs/database.md docs/scale.md""".split(),
+        docs/database.md docs/scale.md docs/containers.md""".split(),
     "Trust": """docs/measurement.md docs/threats.md docs/exploits.md docs/confusion.md
         docs/sandbox.md docs/protocol.md""".split(),
     "Develop": ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "CHANGELOG.md"],

@@ -1,55 +1,41 @@
-"""Judges a candidate by Assay, in a process of its own, under a limit of time."""
+"""Judges a candidate by the package `assay`, under a limit of time."""
 
-import json
-import subprocess
+import argparse
 
-PROGRAM = "assay"
-ARGUMENTS = ["@ARGUMENTS@"]  # the problem, then options of `assay judge`
+try:
+    import assay
+except ImportError as error:
+    raise ImportError("install Assay's wheel into this Python: pip install FILE.whl") from error
+
+ARGUMENTS = ["@ARGUMENTS@"]  # the problem, and which of its kind
+TERMS = {}  # more terms of assay.judge, such as {"threads": 1}
 LIMIT_S = 600
 
 
-class NoVerdict(RuntimeError):
-    """The request or the machine failed: this says nothing of the candidate."""
-
-
-def verdict_of(path):
-    """Returns the verdict on the file (docs/verdict.md). Raises NoVerdict."""
-    command = [PROGRAM, "judge", ARGUMENTS[0], str(path), *ARGUMENTS[1:], "--json"]
-    try:
-        process = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL
-        )
-        verdict = json.loads(process.stdout)
-    except subprocess.TimeoutExpired as error:
-        raise NoVerdict(f"no verdict within {LIMIT_S} s") from error
-    except (OSError, ValueError) as error:
-        raise NoVerdict(f"{' '.join(command)}: {error}") from error
-    if "outcome" not in verdict:
-        raise NoVerdict(verdict.get("message", "no verdict"))
-    return verdict
+def terms_of(arguments):
+    """The arguments as those of assay.judge."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("problem")
+    parser.add_argument("--size")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--grad", dest="gradients", action="store_const", const=True)
+    terms = vars(parser.parse_args(arguments))
+    terms["set"] = dict(setting.split("=", 1) for setting in terms["set"]) or None
+    return terms
 
 
 def result_of(path):
-    """Returns a dictionary: `score`, 0 unless correct, else the certified speedup, or the measured
-    one up to 1 where no gain is certified; `correct`; `outcome`; `speedup`; `feedback`, one text.
+    """Returns a dictionary: `score` (Verdict.score), `correct`, `outcome`, `speedup`,
+    `certified_speedup`, `feedback`. Raises assay.AssayError if the request or the machine failed,
+    which says nothing of the candidate.
     """
-    verdict = verdict_of(path)
-    correct = bool((verdict.get("correctness") or {}).get("passed")) and not verdict.get("foul")
-    speed = verdict.get("speed") or {}
-    headline = speed.get("baselines", {}).get(speed.get("headline"), {})
-    speedup = headline.get("speedup") or 0.0
-    certified = headline.get("certified_speedup") or 0.0
-    told = verdict["message"]
-    feedback = [told if told.startswith(verdict["outcome"]) else f"{verdict['outcome']}: {told}"]
-    hint = (verdict.get("correctness") or {}).get("hint")
-    feedback += [hint] if hint and hint not in told else []
-    if verdict["outcome"] == "build_failed":
-        feedback.append((verdict.get("log") or "")[-4000:])
+    terms = {**terms_of(ARGUMENTS), **TERMS}
+    [verdict] = assay.judge(candidates=path, limit_s=LIMIT_S, **terms)
     return {
-        "score": max(certified, min(speedup, 1.0)) if correct else 0.0,
-        "correct": correct,
-        "outcome": verdict["outcome"],
-        "speedup": speedup,
-        "certified_speedup": certified,
-        "feedback": "\n".join(feedback),
+        "score": verdict.score,
+        "correct": verdict.correct,
+        "outcome": verdict.outcome.value,
+        "speedup": verdict.speedup or 0.0,
+        "certified_speedup": verdict.certified_speedup or 0.0,
+        "feedback": verdict.feedback,
     }

@@ -17,7 +17,7 @@ def main(program_path, results_dir):
     folder.mkdir(parents=True, exist_ok=True)
     try:
         result = assay_judge.result_of(program_path)
-    except assay_judge.NoVerdict as error:
+    except assay_judge.assay.AssayError as error:
         (folder / "correct.json").write_text(json.dumps({"correct": False, "error": str(error)}))
         return 1
     error = None if result["correct"] else result["feedback"]

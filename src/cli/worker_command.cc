@@ -46,6 +46,7 @@ int RunWorker(const WorkerCommandOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   WorkerOptions worker;
+  worker.events_fd = STDOUT_FILENO;
   worker.device = options.device;
   worker.sessions_max = options.sessions;
   worker.sharers = options.sharers;

@@ -87,10 +87,12 @@ void Worker::ReadRequests(int input_fd, const std::atomic<bool>& interrupted) {
       return queue_.Close();
     }
   }
-  // The requests are all there; an interrupt still ends the one in hand.
+  // The requests are all there. An interrupt still ends the one in hand, and so does the end of a
+  // client, which leaves nobody to read of a candidate that hangs.
   while (!queue_.done()) {
-    if (interrupted) return queue_.Stop();
-    ::poll(nullptr, 0, kLookMs);
+    pollfd events{options_.events_fd, 0, 0};
+    ::poll(&events, 1, kLookMs);
+    if (interrupted || (events.revents & POLLERR) != 0) return queue_.Stop();
   }
 }
 

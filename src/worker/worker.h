@@ -21,6 +21,8 @@ struct WorkerOptions {
   MachineProfile machine;     // as measured here; empty parts were not
   size_t sessions_max = 16;
   int sharers = 1;  // workers that share the device, this one included
+  // A pipe for the events, whose reader is looked for while the last request is served; -1: none.
+  int events_fd = -1;
 };
 
 class Worker {

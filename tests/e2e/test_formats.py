@@ -205,6 +205,7 @@ def on_path(assay, monkeypatch):
     from conftest import ASSAY
 
     monkeypatch.setenv("PATH", f"{ASSAY.parent}:{assay.environment['PATH']}")
+    monkeypatch.syspath_prepend(str(ROOT / "python"))  # what the wheel installs
 
 
 def test_evaluators_of_searches(assay, modules, monkeypatch):
@@ -213,13 +214,13 @@ def test_evaluators_of_searches(assay, modules, monkeypatch):
     assert "EVOLVE-BLOCK-START" in (folder / "initial_program.cpp").read_text()
     evaluator = modules(folder, "evaluator")
     judge = sys.modules["assay_judge"]
-    judge.ARGUMENTS += ["--correctness-only", "--threads", "1"]
+    judge.TERMS.update(threads=1, budget_s=8)
     right = evaluator.evaluate(ROOT / "kernels" / "softmax" / "fused.cpp")
-    assert right["correct"] == 1.0 and right["combined_score"] == 0.0  # nothing was timed
+    assert right["correct"] == 1.0 and right["combined_score"] > 0.0
     wrong = evaluator.evaluate(ROOT / "kernels" / "softmax" / "off_by_one.cpp")
     assert wrong["combined_score"] == 0.0 and wrong["correct"] == 0.0
     judge.ARGUMENTS[0] = "no_such_problem"
-    with pytest.raises(judge.NoVerdict, match="no_such_problem"):
+    with pytest.raises(judge.assay.UsageError, match="no_such_problem"):
         evaluator.evaluate(ROOT / "kernels" / "softmax" / "fused.cpp")
 
 
@@ -228,12 +229,13 @@ def test_shinka_tells_a_failure_of_the_machine_from_a_wrong_answer(assay, module
     folder = exported(assay, "shinka", "--form", "native")
     assert "EVOLVE-BLOCK-START" in (folder / "initial.cpp").read_text()
     evaluate = modules(folder, "evaluate")
-    sys.modules["assay_judge"].ARGUMENTS += ["--correctness-only", "--threads", "1"]
+    judge = sys.modules["assay_judge"]
+    assert judge.terms_of(["a", "--set", "N=1=2", "--grad"])["set"] == {"N": "1=2"}
     results = assay.home / "results"
     assert evaluate.main(ROOT / "kernels" / "softmax" / "off_by_one.cpp", results) == 0
     assert not json.loads((results / "correct.json").read_text())["correct"]
     assert json.loads((results / "metrics.json").read_text())["combined_score"] == 0.0
-    sys.modules["assay_judge"].PROGRAM = "/nonexistent/assay"
+    monkeypatch.setenv("PATH", "/nonexistent")
     other = assay.home / "other"
     assert evaluate.main(ROOT / "kernels" / "softmax" / "fused.cpp", other) == 1
     assert not (other / "metrics.json").exists()

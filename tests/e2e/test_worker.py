@@ -164,6 +164,18 @@ def test_a_cancelled_request_ends_and_the_next_one_is_judged(worker):
     assert worker.outcomes_of("good") == ["correct"]
 
 
+def test_who_has_no_client_any_more_ends(worker):
+    """A worker lived until a hanging candidate's limit when its client had been killed."""
+    endless = candidate("endless.cpp", "for (volatile int i = 0;; i = i + 1) {}")
+    terms = {**TERMS, "timeout_s": 600}
+    worker.send(id="endless", request="check", terms=terms, candidates=[endless])
+    while worker.read().get("stage") != "correctness":
+        pass
+    worker.process.stdin.close()
+    worker.process.stdout.close()
+    assert worker.process.wait(timeout=60) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_it_leaves_no_process_behind(worker, number, leftovers):
     worker.send(id="1", request="judge", terms=TERMS, candidates=[candidate("good.cpp")])
@@ -178,6 +190,7 @@ def test_it_leaves_no_process_behind(worker, number, leftovers):
 @pytest.mark.thorough
 def test_the_example_judges_twenty_candidates(tmp_path):
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = str(ROOT / "python")
     process = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "worker.py"), str(ASSAY)],
         capture_output=True,

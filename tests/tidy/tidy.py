@@ -116,7 +116,6 @@ RAW = (
     "tests/formats/flashinfer/blob/",
     "examples/match/",
     "examples/mcp/",
-    "examples/tour/",
     "examples/worklog/",
 )
 
@@ -151,6 +150,7 @@ class Tree:
         "src",
         "host",
         "include",
+        "python",
         "kernels",
         "examples",
         "exports",

@@ -1,0 +1,5 @@
+"""python -m assay: the program."""
+
+from ._program import main
+
+main()
