@@ -141,8 +141,8 @@ bool LacksTruth(const Oracle& oracle) {
          HasFloats(oracle.plan(), Role::kOutput);
 }
 
-// What may lie between two right outputs of random signs then: half of the norm, and anything at
-// single elements. What leaves out a rectifier or an absolute value is off by more.
+// Two right outputs of random signs may differ then by half of the norm, and by anything at single
+// elements. A candidate that leaves out a rectifier or an absolute value is off by more.
 constexpr ReferenceError kUnknownError{kBoundMax, std::numeric_limits<double>::infinity(), 0};
 
 // Why a draw is left out before it is made; empty: it is made.
